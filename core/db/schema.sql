@@ -999,6 +999,7 @@ CREATE TABLE hub.payment_claim (
   identifier text,
   authorized bigint,
   sponsored boolean DEFAULT false NOT NULL,
+  on_trust boolean DEFAULT false NOT NULL,
   CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
   CONSTRAINT payment_claim_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_claim_asset_check CHECK ((asset ~ '^0x[0-9a-f]{40}$'::text)),
@@ -1017,6 +1018,7 @@ CREATE INDEX payment_claim_call ON hub.payment_claim USING btree (call) WHERE (c
 CREATE INDEX payment_claim_funding ON hub.payment_claim USING btree (payee, payer) WHERE (purpose = 'credits'::text);
 CREATE UNIQUE INDEX payment_claim_identifier ON hub.payment_claim USING btree (payer, identifier) WHERE (identifier IS NOT NULL);
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
+CREATE INDEX payment_claim_owed ON hub.payment_claim USING btree (payer) WHERE (on_trust AND (state = ANY (ARRAY['claimed'::text, 'pending'::text])));
 CREATE INDEX payment_claim_proven ON hub.payment_claim USING btree (payer, amount) WHERE (state = ANY (ARRAY['settled'::text, 'confirmed'::text]));
 CREATE INDEX payment_claim_released ON hub.payment_claim USING btree (valid_before) WHERE (state = 'released'::text);
 CREATE INDEX payment_claim_undelivered ON hub.payment_claim USING btree (claimed_at) WHERE ((purpose = 'call'::text) AND (state = 'confirmed'::text) AND (delivered_at IS NULL) AND (NOT deposited));
@@ -1936,10 +1938,12 @@ CREATE TABLE hub.upstream_price (
   set_at timestamp with time zone DEFAULT now() NOT NULL,
   effective_at timestamp with time zone NOT NULL,
   withdrawn_at timestamp with time zone,
+  metered jsonb,
   CONSTRAINT upstream_price_pkey PRIMARY KEY (id),
   CONSTRAINT upstream_price_amount_check CHECK (((amount >= 0) AND (amount <= 1000000000))),
   CONSTRAINT upstream_price_check CHECK ((effective_at >= set_at)),
   CONSTRAINT upstream_price_check1 CHECK ((withdrawn_at < effective_at)),
+  CONSTRAINT upstream_price_metered CHECK (((metered IS NULL) OR (((jsonb_typeof(metered) = 'object'::text) AND ((metered ->> 'unit'::text) ~ '^[a-z][a-z0-9-]{0,31}$'::text) AND ((((metered ->> 'amount'::text))::numeric >= (1)::numeric) AND (((metered ->> 'amount'::text))::numeric <= (1000000000)::numeric)) AND ((((metered ->> 'per'::text))::numeric >= (1)::numeric) AND (((metered ->> 'per'::text))::numeric <= (1000000000)::numeric)) AND ((metered ->> 'ifAbsent'::text) = ANY (ARRAY['fail'::text, 'maximum'::text, 'free'::text])) AND ((metered ? 'header'::text) <> (metered ? 'pointer'::text)) AND (((amount)::numeric * ((metered ->> 'per'::text))::numeric) >= ((metered ->> 'amount'::text))::numeric)) IS TRUE))),
   CONSTRAINT upstream_price_service_method_path_fkey FOREIGN KEY (service, method, path) REFERENCES hub.upstream_endpoint(service, method, path)
 );
 CREATE INDEX upstream_price_of ON hub.upstream_price USING btree (service, method, path, effective_at DESC, id DESC) WHERE (withdrawn_at IS NULL);
@@ -3920,6 +3924,25 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.stable_price(hub.listing) TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hub.stable_price(hub.listing) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.start_on_trust(p_claim uuid, p_unproven bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(c.payer, 8408))
+    FROM payment_claim c WHERE c.id = p_claim;
+  UPDATE payment_claim c SET on_trust = true
+  WHERE c.id = p_claim AND c.state = 'claimed'
+    AND c.amount + (SELECT coalesce(sum(o.amount), 0) FROM payment_claim o
+      WHERE o.payer = c.payer AND o.on_trust AND o.state IN ('claimed', 'pending')
+        AND o.id <> c.id)
+    <= greatest(p_unproven, (SELECT max(p.amount) FROM payment_claim p
+      WHERE p.payer = c.payer AND p.state IN ('settled', 'confirmed')));
+  RETURN FOUND;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.start_on_trust(uuid,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.switch_outgoing(p_paused boolean, p_author text, p_reason text)
  RETURNS void

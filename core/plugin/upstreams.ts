@@ -46,6 +46,21 @@ export interface RequestEncoding {
   readonly parts?: Readonly<Record<string, PartEncoding>>
 }
 
+/** Price of units that an upstream reports with its responses. */
+export interface UpstreamMeter {
+  /** Name of what is counted, in the plural. */
+  readonly unit: string
+  /** Microdollars for `per` units. */
+  readonly amount: number
+  readonly per: number
+  /** Response header with the number of units, in lower case; or else `pointer` is set. */
+  readonly header?: string | undefined
+  /** JSON Pointer to the number of units in the response body. */
+  readonly pointer?: string | undefined
+  /** Treatment of a response without usage: it fails, or costs the maximum, or nothing. */
+  readonly ifAbsent: 'fail' | 'maximum' | 'free'
+}
+
 /** Endpoint of an upstream: the route for sale and its target. */
 export interface UpstreamEndpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -54,7 +69,9 @@ export interface UpstreamEndpoint {
   /** Path below the base URL, with the same parameters. */
   readonly upstreamPath: string
   readonly summary: string
+  /** Price of a call; the maximum if it is metered. */
   readonly price: Micros
+  readonly metered?: UpstreamMeter | undefined
   /** JSON Schema of the input, an object. */
   readonly input: Readonly<Record<string, unknown>>
   /** JSON Schema of the response. */

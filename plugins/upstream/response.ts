@@ -1,4 +1,5 @@
 import {
+  type Call,
   EgressError,
   type EgressResponse,
   Failure,
@@ -8,6 +9,7 @@ import {
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
 import { containsSecret, guardSecrets } from './secrets.ts'
+import { reportUsage } from './usage.ts'
 
 /** Response headers that are always relayed; the provider may name more. */
 const RELAYED_HEADERS: readonly string[] = [
@@ -27,11 +29,16 @@ const PARSED_BYTES_MAX = 262_144
 /** Bytes of a refused response shown to callers. */
 const SHOWN_BYTES = 2_048
 
-/** Delivers and charges by the endpoint's policy. @throws Failure `upstream_error` */
+/**
+ * Delivers and charges by the endpoint's policy.
+ * @param meter reports the usage of a metered endpoint
+ * @throws Failure `upstream_error`
+ */
 export function replyOf(
   upstream: Upstream,
   endpoint: UpstreamEndpoint,
   response: EgressResponse,
+  meter: Call<unknown>['meter'],
 ): Reply {
   const { status, headers, body, stream } = response
   try {
@@ -51,6 +58,7 @@ export function replyOf(
     const shown = pick(headers, [...RELAYED_HEADERS, ...upstream.responseHeaders])
     const sent = stream ? guardSecrets(stream, upstream.injected) : body
     const isCharged = endpoint.charges?.includes(status) === true
+    if (endpoint.metered && (isCharged || !passes)) reportUsage(endpoint.metered, response, meter)
     return new Reply(sent, { status, headers: shown, isCharged })
   } catch (error) {
     stream?.destroy()

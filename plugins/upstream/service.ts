@@ -3,10 +3,14 @@ import {
   type AccessTokens,
   type AnyEndpoint,
   type AnyService,
+  type Call,
   type EgressRequest,
+  type EgressResponse,
+  micros,
   type Reply,
   type Upstream,
   type UpstreamEndpoint,
+  unitPrice,
 } from 'agenthub/plugin'
 import { exchange } from './exchange.ts'
 import { requestsOf } from './request.ts'
@@ -44,7 +48,7 @@ function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint
   const requestOf = requestsOf(upstream, endpoint)
   return {
     summary: endpoint.summary,
-    price: endpoint.price,
+    price: priceOf(endpoint),
     input: { json: endpoint.input },
     ...(endpoint.output && { output: { json: endpoint.output } }),
     query: endpoint.query,
@@ -55,9 +59,15 @@ function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint
     deadlineSeconds: endpoint.deadlineSeconds + 1,
     streams: endpoint.streams,
     prepaid: !endpoint.idempotent,
-    handle: (call) => ask(upstream, endpoint, requestOf(call)),
+    handle: (call) => ask(upstream, endpoint, requestOf(call), call.meter),
   }
 }
+
+/** Price of a call, or the price of its units up to a maximum. */
+const priceOf = ({ price: max, metered }: UpstreamEndpoint): AnyEndpoint['price'] =>
+  metered
+    ? { max, unit: metered.unit, of: unitPrice(micros(BigInt(metered.amount)), metered.per) }
+    : max
 
 /** Serialization of the members of a form, as `formText` and `multipartBytes` send them. */
 function formOf({ input, encoding }: UpstreamEndpoint): NonNullable<AnyEndpoint['form']> {
@@ -70,29 +80,37 @@ function formOf({ input, encoding }: UpstreamEndpoint): NonNullable<AnyEndpoint[
   return Object.fromEntries(parts)
 }
 
-async function ask(upstream: Upstream, endpoint: UpstreamEndpoint, request: EgressRequest) {
+async function ask(
+  upstream: Upstream,
+  endpoint: UpstreamEndpoint,
+  request: EgressRequest,
+  meter: Meter,
+): Promise<Reply> {
+  const { tokens } = upstream
+  const send = (sent: EgressRequest) => exchange(upstream.way, endpoint, sent)
   try {
-    if (upstream.tokens) return await askWithToken(upstream, upstream.tokens, endpoint, request)
-    const response = await exchange(upstream.way, endpoint, request)
-    return replyOf(upstream, endpoint, response)
+    if (!tokens) return replyOf(upstream, endpoint, await send(request), meter)
+    const { token, response } = await sendWithToken(tokens, request, send)
+    return replyOf(hideToken(upstream, token), endpoint, response, meter)
   } catch (error) {
     throw failureOf(upstream, error)
   }
 }
 
+type Meter = Call<unknown>['meter']
+
 /** Sends an access token; once more with another one if the API refuses a token held before. */
-async function askWithToken(
-  upstream: Upstream,
+async function sendWithToken(
   tokens: AccessTokens,
-  endpoint: UpstreamEndpoint,
   request: EgressRequest,
-): Promise<Reply> {
+  send: (request: EgressRequest) => Promise<EgressResponse>,
+) {
   for (let tries = 0; ; tries++) {
     const token = await tokens.get()
     const headers = { ...request.headers, authorization: token.authorization }
-    const response = await exchange(upstream.way, endpoint, { ...request, headers })
-    if (response.status !== UNAUTHORIZED || !tokens.discard(token) || tries > 0)
-      return replyOf(hideToken(upstream, token), endpoint, response)
+    const response = await send({ ...request, headers })
+    const isLast = response.status !== UNAUTHORIZED || !tokens.discard(token) || tries > 0
+    if (isLast) return { token, response }
     response.stream?.destroy()
   }
 }

@@ -49,7 +49,8 @@ const upstreamJson = (content: string): string =>
       AND s.origin = hub.origin_of(c.content ->> 'baseUrl') AND c.content -> 'secrets'
         @> jsonb_build_array(jsonb_build_object('place', s.place, 'name', s.name))),
   'endpoints', (SELECT coalesce(json_agg(e.endpoint
-      || jsonb_build_object('price', p.amount::text) ORDER BY e.position), '[]')
+      || jsonb_strip_nulls(jsonb_build_object('price', p.amount::text, 'metered', p.metered))
+      ORDER BY e.position), '[]')
     FROM (SELECT u.slug AS service, endpoint ->> 'method' AS method, endpoint ->> 'path' AS path,
         endpoint, position FROM jsonb_array_elements(c.content -> 'endpoints')
           WITH ORDINALITY listed (endpoint, position)) e

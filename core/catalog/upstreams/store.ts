@@ -171,7 +171,7 @@ const ENDPOINT_COLUMNS = `method, path, upstream_path AS "upstreamPath", summary
   query, body, encoding, success, passes, charges,
   deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams, idempotent, retries`
 
-export type EndpointInfo = Omit<UpstreamEndpoint, 'price'>
+export type EndpointInfo = Omit<UpstreamEndpoint, 'price' | 'metered'>
 
 /** Reads the listed endpoints of a service in the owner's order. */
 export async function readEndpoints(

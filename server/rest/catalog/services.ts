@@ -14,7 +14,9 @@ import {
 import { currentPrices, type UpcomingPrice } from '../../../core/catalog/upstreams/prices.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
-import { json } from '../../../core/money.ts'
+import { json, micros } from '../../../core/money.ts'
+import { unitPrice } from '../../../core/plugin/metered.ts'
+import { showMetered } from '../../../core/usage/usage-view.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 import { meteredField } from '../usage-schema.ts'
@@ -33,7 +35,7 @@ const EndpointView = z.object({
     description: 'false: its provider waived the test call, and no call was delivered yet.',
   }),
   coming_price: z
-    .object({ price_microdollars: z.int(), effective_at: z.iso.datetime() })
+    .object({ price_microdollars: z.int(), ...meteredField, effective_at: z.iso.datetime() })
     .optional()
     .meta({ description: 'Announced price change.' }),
   latency_ms: z
@@ -114,12 +116,20 @@ const showEndpoint = (
   response_schema: endpoint.outputSchema,
 })
 
+const showUpstreamMeter = ({ amount: max, metered }: UpcomingPrice) =>
+  metered &&
+  showMetered(
+    { unit: metered.unit, of: unitPrice(micros(BigInt(metered.amount)), metered.per) },
+    max,
+  )
+
 const showComingPrice = (
   { coming }: { readonly coming: UpcomingPrice | null } = { coming: null },
 ) =>
   coming && {
     coming_price: {
       price_microdollars: json(coming.amount),
+      ...(coming.metered && { metered: showUpstreamMeter(coming) }),
       effective_at: coming.at.toISOString(),
     },
   }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { askRaw } from '../../support/ask.ts'
 import { json, useUpstream } from './fixture.ts'
+import { itIsMetered } from './metered-calls.ts'
 
 /** Response headers that would speak for the hub or affect its whole origin in a browser. */
 const FORGED = ['idempotency-replayed', 'nel', 'report-to']
@@ -275,4 +276,6 @@ describe('an imported API', () => {
     expect(seen[0]).to.include({ url: '/base/form?v=2', body: 'a=x+y&list=1&list=2' })
     expect(seen[0]?.headers['content-type']).to.equal('application/x-www-form-urlencoded')
   })
+
+  describe('with a metered price', () => itIsMetered(world))
 })

@@ -23,4 +23,17 @@ export const CONTRADICTORY: readonly Body[] = [
   { passes: [503], charges: [503] },
   { retries: 1 },
   { streams: true, output_schema: { type: 'object' } },
+  ...[
+    {},
+    { header: 'a', pointer: '/a' },
+    { header: 'a b' },
+    { pointer: 'a' },
+    { pointer: '/~2' },
+    { header: 'a', amount_microdollars: 0 },
+    { header: 'a', amount_microdollars: 2_001 },
+    { header: 'a', per: 0 },
+    { header: 'a', unit: 'Two words' },
+  ].map((each) => ({ metered: { unit: 'tokens', amount_microdollars: 1, ...each } })),
+  { streams: true, metered: { unit: 'tokens', amount_microdollars: 1, pointer: '/a' } },
+  { max_bytes: 2_000_000, metered: { unit: 'tokens', amount_microdollars: 1, pointer: '/a' } },
 ]

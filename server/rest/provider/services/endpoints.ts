@@ -1,10 +1,11 @@
+import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import { DEADLINE_SECONDS } from '../../../../core/catalog/services/deadline.ts'
 import { PATH_MAX, parameterNames, pathIssue } from '../../../../core/catalog/services/paths.ts'
 import { checkSchemas } from '../../../../core/catalog/upstreams/check-schemas.ts'
 import { assertDeclared } from '../../../../core/catalog/upstreams/completeness.ts'
 import { HUB_STATUSES } from '../../../../core/catalog/upstreams/hub-statuses.ts'
-import { listPrices, setPrice } from '../../../../core/catalog/upstreams/prices.ts'
+import { setPrice } from '../../../../core/catalog/upstreams/prices.ts'
 import {
   type EndpointInfo,
   findUpstream,
@@ -16,16 +17,17 @@ import { recordUpstreamVersion } from '../../../../core/catalog/upstreams/versio
 import { inTransaction } from '../../../../core/db/transaction.ts'
 import { Fault } from '../../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
-import { json, type Micros, micros } from '../../../../core/money.ts'
+import { micros } from '../../../../core/money.ts'
 import type { RequestEncoding } from '../../../../core/plugin/upstreams.ts'
 import type { Issue } from '../../../../core/plugin/validate.ts'
 import { visibleJson } from '../../../../core/text.ts'
 import { plainText } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
-import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { type ServiceDeps, serviceReviewRules } from './deps.ts'
 import { EncodingField } from './encoding-field.ts'
+import { assertMeterable, MeteredField, toMeter } from './metered-field.ts'
+import { priceRoutes } from './price-routes.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
 
 const path = z
@@ -56,8 +58,18 @@ const EndpointField = z.strictObject({
   path: path.meta({ description: 'Path below the slug. {name} is a member of the input.' }),
   upstream_path: path.optional().meta({ description: 'Path below base_url. Default: path.' }),
   summary: plainText(500),
-  price_microdollars: z.int().min(0).max(PRICE_MAX_MICROS).optional().meta({
-    description: 'Price per call. Decreases apply immediately, increases after the notice period.',
+  price_microdollars: z
+    .int()
+    .min(0)
+    .max(PRICE_MAX_MICROS)
+    .optional()
+    .meta({
+      description:
+        'Price per call, or the maximum of a metered one. Decreases apply immediately, increases ' +
+        'after the notice period.',
+    }),
+  metered: MeteredField.nullish().meta({
+    description: 'Charges the usage that responses report, up to price_microdollars.',
   }),
   input_schema: z.record(z.string(), z.unknown()).optional().meta({
     description:
@@ -97,16 +109,6 @@ const EndpointField = z.strictObject({
 })
 type EndpointInput = z.infer<typeof EndpointField>
 
-const PriceView = z.object({
-  method: z.string(),
-  path: z.string(),
-  price_microdollars: z.int(),
-  set_at: z.iso.datetime(),
-  effective_at: z.iso.datetime(),
-  withdrawn_at: z.iso.datetime().nullable().meta({ description: 'Before it took effect.' }),
-  current: z.boolean(),
-})
-
 export const serviceEndpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
   ...endpointRoutes(deps),
   ...priceRoutes(deps),
@@ -145,11 +147,7 @@ const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         const before = await findUpstream(client, manager, slug, true)
         assertNotRetired(before)
         await writeEndpoints(client, slug, read)
-        for (const { method, path: at, price_microdollars: price } of endpoints) {
-          if (price === undefined) continue
-          const amount: Micros = micros(BigInt(price))
-          await setPrice(client, slug, { method, path: at, amount }, deps.listing.noticeDays)
-        }
+        for (const order of endpoints) await writePrice(client, slug, order, deps)
         if (isOffered(before)) await assertDeclared(client, slug)
         await recordUpstreamVersion(client, before, serviceReviewRules(deps))
         return findUpstream(client, manager, slug)
@@ -159,35 +157,18 @@ const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
   }),
 ]
 
-const priceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route('GET /v1/provider/services/{slug}/prices', {
-    summary: 'Lists all prices of a service and when they take effect, newest first.',
-    auth: 'provider',
-    query: listQuery({}),
-    response: { status: 200, schema: pageSchema(PriceView) },
-    faults: ['root_key_required', 'service_not_found', 'validation_failed'],
-    handle: async (request) => {
-      const { slug } = request.params
-      const { limit, cursor } = request.query
-      await findUpstream(deps.pool, ownerOf(request), slug)
-      const before = readCursor(cursor, z.tuple([z.string().regex(/^\d{1,18}$/)]))?.[0]
-      const rows = await listPrices(deps.pool, slug, {
-        limit: limit + 1,
-        before: before === undefined ? undefined : BigInt(before),
-      })
-      const position = ({ id }: { readonly id: bigint }) => [String(id)]
-      return toPage(rows, limit, request.url, position, (each) => ({
-        method: each.method,
-        path: each.path,
-        price_microdollars: json(each.amount),
-        set_at: each.setAt.toISOString(),
-        effective_at: each.effectiveAt.toISOString(),
-        withdrawn_at: each.withdrawnAt?.toISOString() ?? null,
-        current: each.current,
-      }))
-    },
-  }),
-]
+/** Sets the price that an endpoint names. One that names none keeps its price. */
+async function writePrice(
+  client: PoolClient,
+  slug: string,
+  { method, path: at, price_microdollars: price, metered }: EndpointInput,
+  { listing }: ServiceDeps,
+): Promise<void> {
+  if (price === undefined && !metered) return
+  const amount = price === undefined ? undefined : micros(BigInt(price))
+  const terms = { amount, metered: metered ? toMeter(metered) : null }
+  await setPrice(client, slug, { method, path: at, ...terms }, listing.noticeDays)
+}
 
 /**
  * Checks endpoints and applies defaults.
@@ -241,6 +222,7 @@ function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
   if (retries > 0 && !idempotent) throw invalid(i, 'retries', 'require an idempotent endpoint')
   const unpassed = order.charges.find((each) => !order.passes.includes(each))
   if (unpassed !== undefined) throw invalid(i, 'charges', `${unpassed} is not in passes`)
+  assertMeterable(order, `/endpoints/${i}`)
   const output = order.output_schema ?? null
   if (output && order.streams) throw invalid(i, 'output_schema', 'is not supported for streams')
   return {

@@ -41,6 +41,7 @@ const TestResult = z.object({
   reason: z.string().nullable().meta({ description: 'Reason why a caller would not be charged.' }),
   detail: z.string().nullable(),
   issues: z.array(z.unknown()).meta({ description: 'Violations of the output_schema.' }),
+  usage: z.int().nullable().meta({ description: 'Reported units of a metered endpoint.' }),
   latency_ms: z.int(),
   status: z.int(),
   headers: z.record(z.string(), z.string()),
@@ -125,13 +126,17 @@ async function savePassedTest(
 async function runTest(deps: ServiceDeps, slug: string, endpoint: AnyEndpoint, input: unknown) {
   const start = elapsedMs()
   const id = uuidv7(deps.clock.now().getTime())
+  let usage: number | null = null
   const common = {
     id,
     input,
     payer: 'nobody',
     terms: undefined,
     charge: () => undefined,
-    meter: () => true,
+    meter: (_: string, quantity: number | bigint) => {
+      usage = Number(quantity)
+      return true
+    },
   }
   try {
     const result = await withDeadline(endpoint, (signal) => endpoint.handle({ ...common, signal }))
@@ -139,7 +144,7 @@ async function runTest(deps: ServiceDeps, slug: string, endpoint: AnyEndpoint, i
     const latency = Math.ceil(elapsedMs() - start)
     const { status, headers } = reply
     const verdict = await judge(endpoint, reply, await showBody(reply.body))
-    return { ...verdict, latency_ms: latency, status, headers }
+    return { ...verdict, usage, latency_ms: latency, status, headers }
   } catch (error) {
     const fault = providerFault(error, slug, deps.log)
     const reason = typeof fault.extras['reason'] === 'string' ? fault.extras['reason'] : fault.code
@@ -148,6 +153,7 @@ async function runTest(deps: ServiceDeps, slug: string, endpoint: AnyEndpoint, i
       reason,
       detail: fault.message,
       issues: [],
+      usage,
       latency_ms: Math.ceil(elapsedMs() - start),
       status: fault.status,
       headers: {},

@@ -16,6 +16,7 @@ import { readEndpoints, type UpstreamInfo } from '../../../../core/catalog/upstr
 import { json } from '../../../../core/money.ts'
 import { ReviewView, showReview } from '../../review-view.ts'
 import type { ServiceDeps } from './deps.ts'
+import { MeteredField, showMeter } from './metered-field.ts'
 
 const time = z.iso.datetime()
 const amount = z.int().min(0)
@@ -50,7 +51,10 @@ const EndpointView = z.object({
   upstream_path: z.string(),
   summary: z.string(),
   price_microdollars: amount.nullable(),
-  coming_price: z.object({ price_microdollars: amount, effective_at: time }).nullable(),
+  metered: MeteredField.nullable(),
+  coming_price: z
+    .object({ price_microdollars: amount, metered: MeteredField.nullable(), effective_at: time })
+    .nullable(),
   input_schema: z.unknown(),
   output_schema: z.unknown(),
   query: z.array(z.string()),
@@ -217,15 +221,17 @@ async function showEndpoints(pool: ServiceDeps['pool'], slug: string) {
   ])
   return endpoints.map((each) => {
     const price = prices.find(({ method, path }) => method === each.method && path === each.path)
-    const { amount: now = null, coming = null } = price ?? {}
+    const { amount: now = null, metered = null, coming = null } = price ?? {}
     return {
       method: each.method,
       path: each.path,
       upstream_path: each.upstreamPath,
       summary: each.summary,
       price_microdollars: now === null ? null : json(now),
+      metered: showMeter(metered),
       coming_price: coming && {
         price_microdollars: json(coming.amount),
+        metered: showMeter(coming.metered),
         effective_at: coming.at.toISOString(),
       },
       input_schema: each.input,

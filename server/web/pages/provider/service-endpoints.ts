@@ -1,6 +1,6 @@
 import { collapsible, FLASH_ANCHOR, form, formFields, toSentence } from '../../form.ts'
 import { dollarsValue } from '../../form-schemas.ts'
-import { dayOf, formatDollars } from '../../format.ts'
+import { dayOf, formatCount, formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import type { PageRequest } from '../../page.ts'
@@ -41,6 +41,12 @@ aria-label="New price of ${name}, in dollars">
   }</form>`
 }
 
+const priceText = (price: number, metered: Endpoint['metered']): string =>
+  metered
+    ? `${formatDollars(metered.amount_microdollars)} for ${formatCount(metered.per)} ${metered.unit},` +
+      ` up to ${formatDollars(price)}`
+    : formatDollars(price)
+
 const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =>
   cardTable(
     'Endpoints',
@@ -53,10 +59,10 @@ const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =
       {
         head: 'Price',
         number: true,
-        cell: ({ price_microdollars: price, coming_price: upcoming }) =>
-          html`${price === null ? html`<span class="bad">none</span>` : formatDollars(price)}${
+        cell: ({ price_microdollars: price, metered, coming_price: upcoming }) =>
+          html`${price === null ? html`<span class="bad">none</span>` : priceText(price, metered)}${
             upcoming &&
-            html`<br><span class="muted small">${formatDollars(upcoming.price_microdollars)} from
+            html`<br><span class="muted small">${priceText(upcoming.price_microdollars, upcoming.metered)} from
 ${dayOf(upcoming.effective_at)}</span>`
           }`,
       },
