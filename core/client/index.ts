@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { LocalAccount } from 'viem'
 import type { JsonObject } from '../json.ts'
 import { decimal, type Micros } from '../money.ts'
+import type { PaymentProtocol } from './pay.ts'
 import {
   type ClientWait,
   HubError,
@@ -12,6 +13,7 @@ import {
 } from './transport.ts'
 
 export { usd } from '../money.ts'
+export type { PaymentProtocol } from './pay.ts'
 export * from './proofs/index.ts'
 export { type ClientWait, HubError, type HubResponse, HubUnreachable } from './transport.ts'
 
@@ -57,8 +59,6 @@ export interface CallOptions {
   readonly dryRun?: boolean
   readonly signal?: AbortSignal
 }
-
-export type PaymentProtocol = 'x402' | 'mpp'
 
 /** A request to an external x402 API. */
 export interface ExternalOrder {
@@ -260,15 +260,13 @@ export class HubClient {
     offered: HubResponse,
     path: string,
     maxAmount: bigint,
-    protocol: PaymentProtocol = 'x402',
+    protocol?: PaymentProtocol,
   ) {
     const pay = await import('./pay.ts') // lazy: signing is slow to load
-    if (!pay.offersPayment(offered)) return undefined
     const { account } = await this.#wallet()
     const { hostname: host } = new URL(path, this.#options.baseUrl)
     const limit = { host, maxAmount, lifetimeSeconds: pay.HUB_LIFETIME_SECONDS }
-    if (protocol === 'x402') return pay.createPaymentHeader(account, offered, limit)
-    return (await import('./pay-mpp.ts')).createMppHeader(account, offered, limit)
+    return pay.createPaymentHeader(account, offered, limit, protocol)
   }
 
   /** Returns the wallet after checking that hub and wallet are both sandbox or both real. */

@@ -1,5 +1,6 @@
 import type { LocalAccount } from 'viem'
 import { systemClock } from '../clock.ts'
+import { parseMppOffer } from '../payments/paying/mpp-offer.ts'
 import { chooseTerms, parseOffer } from '../payments/paying/terms.ts'
 import { PaymentTermsError } from '../payments/paying/terms-error.ts'
 import { signPayment } from '../payments/paying/x402-client.ts'
@@ -17,28 +18,36 @@ export interface PaymentLimit {
   readonly lifetimeSeconds?: bigint | undefined
 }
 
-/** True if a 402 can be paid by a transfer; else it asks for credits, a permit or a challenge. */
-export function offersPayment({ headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>): boolean {
-  try {
-    return parseOffer({ headers, body: bytes }).entries.some(({ scheme }) => scheme === 'exact')
-  } catch (error) {
-    if (error instanceof PaymentTermsError && error.reason === 'no_offer') return false
-    throw error
-  }
-}
+/** Protocol by which a call is paid. */
+export type PaymentProtocol = 'x402' | 'mpp'
 
 /**
  * Signs the header that pays an offer: USDC on Base by EIP-3009, for the requested host, within the
- * limit. Every call signs a new payment.
+ * limit. Every call signs a new payment, by x402 unless another protocol is named. Undefined if no
+ * transfer can pay the 402: it asks for credits, a permit, a challenge, or another protocol.
  * @throws PaymentTermsError
  */
 export async function createPaymentHeader(
   account: Pick<LocalAccount, 'address' | 'signTypedData'>,
-  { headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>,
+  offered: Pick<HubResponse, 'headers' | 'bytes'>,
   { host, maxAmount, lifetimeSeconds }: PaymentLimit,
-): Promise<Readonly<Record<string, string>>> {
-  const policy = { host, maxAmount, ownWallets: [account.address] }
-  const terms = chooseTerms(parseOffer({ headers, body: bytes }), policy)
-  const { header } = await signPayment(account, terms, systemClock.now(), lifetimeSeconds)
+  protocol: PaymentProtocol = 'x402',
+): Promise<Readonly<Record<string, string>> | undefined> {
+  const now = systemClock.now()
+  const offer = protocol === 'mpp' ? parseMppOffer(offered, now) : transferOffer(offered)
+  if (!offer) return undefined
+  const terms = chooseTerms(offer, { host, maxAmount, ownWallets: [account.address] })
+  const { header } = await signPayment(account, terms, now, lifetimeSeconds)
   return { [header.name.toLowerCase()]: header.value }
+}
+
+/** Offer of x402 with an entry that a transfer pays. */
+function transferOffer({ headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>) {
+  try {
+    const offer = parseOffer({ headers, body: bytes })
+    return offer.entries.some(({ scheme }) => scheme === 'exact') ? offer : undefined
+  } catch (error) {
+    if (error instanceof PaymentTermsError && error.reason === 'no_offer') return undefined
+    throw error
+  }
 }

@@ -113,8 +113,8 @@ const minimumText = (minimum: bigint, isBelow: boolean): string =>
     : ` By x402, any usage costs at least ${minimum} microdollars, because of its gas.`
 
 /**
- * Least that x402 takes for a call, so that it covers the gas of its settlement. A metered call that
- * has any usage costs as much.
+ * Least that x402 takes for a call, so that it covers the gas of its settlement. A metered call
+ * that has any usage costs as much.
  */
 export const x402Minimum = (
   { minX402 }: Pick<PaymentRequiredDeps, 'minX402'>,

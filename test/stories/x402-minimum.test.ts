@@ -25,7 +25,7 @@ describe('A216 a call below the minimum price of x402', () => {
     expect(actions).to.deep.equal(['sign_in', 'topup', 'register'])
   })
 
-  it('takes at least its gas for any usage of a metered call, and nothing without usage', async () => {
+  it('takes at least its gas for any metered usage, and nothing without usage', async () => {
     const offer = await payer.call('whole', [])
     expect(offer.body).to.include({ x402_min_microdollars: Number(LEAST) })
     expect(offer.body['detail']).to.include('any usage costs at least 400 microdollars')

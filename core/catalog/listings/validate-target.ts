@@ -102,7 +102,7 @@ const errorLine = (check: string, reason: Reason): ValidationLine => ({
 })
 
 function probeLines(probeResult: ProbeResult): ValidationLine[] {
-  const { outcome, status, latencyMs, entries = [], version, notPayable } = probeResult
+  const { outcome, status, latencyMs, entries = [], version, protocol, notPayable } = probeResult
   const answered = status === undefined ? 'No response' : `Status ${status}`
   const statusLine: ValidationLine = {
     check: 'answer',
@@ -112,8 +112,8 @@ function probeLines(probeResult: ProbeResult): ValidationLine[] {
   if (status !== 402)
     return [statusLine, errorLine('answer', outcome === 'up' ? 'no_offer' : outcome)]
   const lines = [statusLine]
-  if (version !== undefined) {
-    const message = `x402 version ${version}.`
+  if (version !== undefined || protocol) {
+    const message = protocol ? 'MPP (scheme Payment, method evm).' : `x402 version ${version}.`
     lines.push({ check: 'offer', level: 'ok', message })
   }
   lines.push(...entries.map((entry, index) => entryLine(entry, index, outcome === 'up')))

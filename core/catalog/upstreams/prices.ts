@@ -118,8 +118,9 @@ export async function listPrices(
   { limit, before }: { readonly limit: number; readonly before: bigint | undefined },
 ): Promise<(PriceVersion & { readonly id: bigint })[]> {
   const { rows } = await pool.query<PriceVersion & { readonly id: bigint }>(
-    `SELECT p.id, p.method, p.path, p.amount, p.metered, p.set_at AS "setAt", p.effective_at AS "effectiveAt",
-       p.withdrawn_at AS "withdrawnAt", coalesce(p.id = c.id, false) AS current
+    `SELECT p.id, p.method, p.path, p.amount, p.metered, p.set_at AS "setAt",
+       p.effective_at AS "effectiveAt", p.withdrawn_at AS "withdrawnAt",
+       coalesce(p.id = c.id, false) AS current
      FROM hub.upstream_price p
        JOIN hub.upstream_endpoint e USING (service, method, path)
        LEFT JOIN LATERAL (${CURRENT_PRICE}) c ON true

@@ -46,9 +46,9 @@ const BITMAP = parseAbi([
 ])
 
 /**
- * Finds how a permit ended, if it did. Permit2 logs no use of a permit: the transaction that used it
- * is known, or found by its transfer, and recognized by its call of the proxy, which only an account
- * that the payer named can make.
+ * Finds how a permit ended, if it did. Permit2 logs no use of a permit: the transaction that used
+ * it is known, or found by its transfer, and recognized by its call of the proxy, which only an
+ * account that the payer named can make.
  */
 export async function findPermitOutcome(
   client: Client,

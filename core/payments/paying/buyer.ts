@@ -98,7 +98,9 @@ async function pay(
     park?.(false)
     throw new Fault('timeout')
   }
-  const outcome = await sendPaid(egress, withMethod(input), committed.signed)
+  const outcome = committed.isLost
+    ? LOST
+    : await sendPaid(egress, withMethod(input), committed.signed)
   if (committed.isNew && outcome.outcome === 'unresolved' && !outcome.sent) {
     await intents.conclude(id, 'unused', { reason: outcome.reason })
     park?.(false)
@@ -119,7 +121,7 @@ export const INPUT_INCOMPLETE = 'input_incomplete'
  * or than before a recent change, is paid only if the caller accepts its address.
  */
 async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMethod>) {
-  const { egress, intents, listedTerms, ownWallets } = deps
+  const { clock, egress, intents, listedTerms, ownWallets } = deps
   const { url, method, max_price_microdollars: max, accept_pay_to: acceptedPayTo } = request
   const [payee, listed] = URL.canParse(url)
     ? await Promise.all([intents.knownPayee(url), listedTerms.find(method, url)])
@@ -134,7 +136,7 @@ async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMeth
   }
   const pendingCautions = listed ? deps.cautionsOf(listed.listing, request) : Promise.resolve([])
   const [quoted, assessed] = await Promise.allSettled([
-    quoteExternal(egress, request, policy),
+    quoteExternal(egress, request, policy, clock.now()),
     pendingCautions,
   ])
   const cautions = assessed.status === 'fulfilled' ? assessed.value : []
@@ -169,6 +171,19 @@ interface CommittedPayment {
   readonly fromBlock: bigint
   /** False if an earlier attempt at the call committed it and may have sent it. */
   readonly isNew: boolean
+  /** True if it cannot be sent again: it answers a challenge of MPP, which is not stored. */
+  readonly isLost?: boolean
+}
+
+/** Outcome of a payment that an earlier attempt may have sent, and that this one cannot send. */
+const LOST: PaymentOutcome = {
+  outcome: 'unresolved',
+  reason: 'upstream_error',
+  note: 'The attempt that made the payment was interrupted.',
+  sent: true,
+  answered: false,
+  tx: undefined,
+  response: undefined,
 }
 
 /**
@@ -208,6 +223,10 @@ async function commitPayment(
     throw new Fault('upstream_payment_terms', 'The seller changed its terms after a payment.')
   }
   const validBefore = BigInt(earlier.validBefore.getTime()) / 1_000n
+  if (terms.challenge && earlier.nonce !== signed.nonce) {
+    const lost = { ...signed, nonce: earlier.nonce, validBefore }
+    return { signed: lost, fromBlock: earlier.fromBlock, isNew, isLost: true }
+  }
   const again = await sign({ nonce: earlier.nonce, validBefore })
   return { signed: again, fromBlock: earlier.fromBlock, isNew }
 }

@@ -23,11 +23,13 @@ export const isComplete = (outcome: PaymentOutcome & { outcome: 'unresolved' }):
 export function deliveredReply(response: EgressResponse, terms: Terms, tx: Hex | undefined): Reply {
   const headers = returnableHeaders(response.headers)
   const receipt = headers['payment-response'] ?? headers['x-payment-response']
+  const mpp = response.headers['payment-receipt']
   return new Reply(response.stream ?? response.body, {
     status: response.status,
     headers: {
       ...headers,
       ...(receipt ? { 'X-Upstream-Payment-Response': receipt } : {}),
+      ...(typeof mpp === 'string' ? { 'X-Upstream-Payment-Receipt': mpp } : {}),
       ...(tx ? { 'X-Upstream-Transaction': tx } : {}),
       'X-Upstream-Pay-To': terms.payTo,
       ...cautionHeader(terms),

@@ -3,6 +3,7 @@ import type { EgressResponse } from '../../egress/http.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { type Micros, micros } from '../../money.ts'
 import { USDC_BASE } from '../chain/asset.ts'
+import type { MppChallenge } from '../mpp-challenge.ts'
 import { PaymentTermsError, type TermsReason } from './terms-error.ts'
 
 /** Offer in a seller's 402, parsed but not checked. */
@@ -13,6 +14,8 @@ export interface Offer {
   readonly resource: unknown
   readonly extensions: unknown
   readonly entries: readonly JsonObject[]
+  /** Challenges of MPP by their entry; undefined for an offer of x402. */
+  readonly challenges?: ReadonlyMap<JsonObject, MppChallenge>
 }
 
 export interface TermsPolicy {
@@ -43,6 +46,8 @@ export interface Terms {
   readonly maxTimeoutSeconds: number
   /** `upfront`: the seller settles before the work. */
   readonly flow: 'authorization' | 'upfront'
+  /** Set if it is paid by MPP: the challenge to answer. */
+  readonly challenge?: MppChallenge
   /** The seller's own entry and resource, to be sent back unchanged (x402 v2 §5.2). */
   readonly accepted: JsonObject
   readonly resource: unknown
@@ -182,6 +187,7 @@ function termsOf(entry: JsonObject, offer: Offer, policy: TermsPolicy): Terms {
   const flow = flowOf(entry)
   if (!amount || !payTo || !maxTimeoutSeconds || !flow)
     throw new PaymentTermsError('malformed_offer')
+  const challenge = offer.challenges?.get(entry)
   const payToChanged = (policy.knownPayTo ?? []).some((known) => !isSameAddress(known, payTo))
   return {
     version,
@@ -190,6 +196,7 @@ function termsOf(entry: JsonObject, offer: Offer, policy: TermsPolicy): Terms {
     payToChanged,
     maxTimeoutSeconds,
     flow,
+    ...(challenge && { challenge }),
     accepted: entry,
     resource,
     ...identifierOf(extensions),

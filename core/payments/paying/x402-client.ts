@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Address, Hex, LocalAccount } from 'viem'
+import { systemClock } from '../../clock.ts'
 import { methodOf } from '../../egress/egress.ts'
 import { type EgressCode, EgressError, invalidRequest } from '../../egress/errors.ts'
 import { forwardableHeaders } from '../../egress/headers.ts'
@@ -7,14 +8,9 @@ import type { Egress, EgressResponse, EgressTimeouts } from '../../egress/http.t
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
-import {
-  chooseTerms,
-  decodeJson,
-  IDENTIFIER,
-  parseOffer,
-  type Terms,
-  type TermsPolicy,
-} from './terms.ts'
+import { challengeHash, decodeRequest, type MppChallenge } from '../mpp-challenge.ts'
+import { choosePayment } from './choose-payment.ts'
+import { decodeJson, IDENTIFIER, type Terms, type TermsPolicy } from './terms.ts'
 import { PaymentTermsError } from './terms-error.ts'
 
 /** Request of a caller at `POST /external`. */
@@ -35,12 +31,12 @@ export interface LegOptions {
 
 /** A signed authorization that has not been sent. Commit it before sending. */
 export interface SignedPayment {
-  readonly header: { readonly name: 'PAYMENT-SIGNATURE' | 'X-PAYMENT'; readonly value: string }
+  readonly header: { readonly name: string; readonly value: string }
   readonly from: Address
   readonly to: Address
   /** Atomic units of USDC, which are microdollars. */
   readonly value: bigint
-  /** 32 random bytes; with `from` it identifies the payment on the chain. */
+  /** 32 bytes, random or the hash of a challenge; with `from` they identify the payment. */
   readonly nonce: Hex
   /** Unix seconds of chain time at which the authorization expires. */
   readonly validBefore: bigint
@@ -87,13 +83,14 @@ export async function quoteExternal(
   egress: Egress,
   request: ExternalRequest,
   policy: Omit<TermsPolicy, 'host'>,
+  now = systemClock.now(),
 ): Promise<Terms> {
   const message = { ...prepareMessage(request), maxBytes: OFFER_BYTES_MAX }
   const response = await sendUnpaid(egress, message)
   if (response.status >= 200 && response.status < 300) throw new PaymentTermsError('not_asked')
   if (response.status !== 402) throw new EgressError('upstream_error', { sent: true, response })
   const { hostname } = new URL(request.url)
-  return chooseTerms(parseOffer(response), { ...policy, host: hostname })
+  return choosePayment(response, { ...policy, host: hostname }, now)
 }
 
 /** Sends the unpaid request. For a 2xx only the status matters; its body may be broken or huge. */
@@ -127,12 +124,30 @@ export async function signPayment(
   const lifetime = allowed < lifetimeMax ? allowed : lifetimeMax
   const {
     validBefore = BigInt(now.getTime()) / MS_PER_SECOND + lifetime,
-    nonce = `0x${randomBytes(32).toString('hex')}`,
+    nonce = terms.challenge
+      ? challengeHash(terms.challenge)
+      : `0x${randomBytes(32).toString('hex')}`,
   } = earlier ?? {}
   const payload = await signAuthorization(account, { from, to, value, validBefore, nonce })
-  const header = paymentHeader(terms, payload, nonce)
+  const header = terms.challenge
+    ? credentialHeader(terms.challenge, payload)
+    : paymentHeader(terms, payload, nonce)
   const payloadHash: Hex = `0x${createHash('sha256').update(header.value).digest('hex')}`
   return { header, from, to, value, nonce, validBefore, payloadHash }
+}
+
+type TransferPayload = Awaited<ReturnType<typeof signAuthorization>>
+
+/** Builds the header that answers a challenge of MPP. */
+function credentialHeader(
+  challenge: MppChallenge,
+  { signature, authorization }: TransferPayload,
+): SignedPayment['header'] {
+  const payload = { type: 'authorization', signature, ...authorization }
+  const source = `did:pkh:${USDC_BASE.network}:${authorization.from}`
+  const credential = JSON.stringify({ challenge, payload, source })
+  const value = `Payment ${Buffer.from(credential).toString('base64url')}`
+  return { name: challenge.header ?? 'Authorization', value }
 }
 
 /** Builds the payment header for the seller's version of x402. */
@@ -200,11 +215,21 @@ function classifyError(error: unknown): PaymentOutcome {
   return { outcome: 'unresolved', reason: code, note: message, sent, answered: false, tx, response }
 }
 
-/** Reads the receipt of version 2, else of version 1; undefined if there is none or malformed. */
+/** Reads the receipt of MPP or x402, version 2 or 1; undefined if there is none or malformed. */
 function readReceipt({ headers }: EgressResponse): JsonObject | undefined {
+  const receipt = readMppReceipt(headers['payment-receipt'])
+  if (receipt) return receipt
   const header = headers['payment-response'] ?? headers['x-payment-response']
-  const receipt = typeof header === 'string' ? decodeJson(header) : undefined
-  return isJsonObject(receipt) ? receipt : undefined
+  const decoded = typeof header === 'string' ? decodeJson(header) : undefined
+  return isJsonObject(decoded) ? decoded : undefined
+}
+
+/** Reads a receipt of MPP as x402 has it; undefined if there is none or malformed. */
+function readMppReceipt(header: string | string[] | undefined): JsonObject | undefined {
+  const receipt = typeof header === 'string' ? decodeRequest(header) : undefined
+  if (!isJsonObject(receipt)) return undefined
+  const { method, status, reference } = receipt
+  return { success: method === 'evm' && status === 'success', transaction: reference }
 }
 
 const KNOWN_NETWORKS: readonly unknown[] = [USDC_BASE.network, USDC_BASE.v1Network, undefined, null]

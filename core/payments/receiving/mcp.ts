@@ -2,7 +2,7 @@ import { decodePaymentResponseHeader, encodePaymentSignatureHeader } from '@x402
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
 import { Fault } from '../../errors.ts'
 import { isJsonObject, type JsonObject, objectMember } from '../../json.ts'
-import { challengeParameters, encodeRequest } from './mpp-challenges.ts'
+import { decodeRequest, encodeRequest, parseChallenges } from '../mpp-challenge.ts'
 import { mppReceiptOf } from './mpp-receipt.ts'
 
 /** Members in `_meta` of x402 over MCP: they carry what HTTP carries in headers. */
@@ -27,9 +27,10 @@ const MPP_RECEIPT = 'org.paymentauth/receipt'
  * @param header value of WWW-Authenticate
  */
 export function withChallenge<Result extends object>(result: Result, header: string) {
-  const { header: _, request = '', ...challenge } = challengeParameters(header)
-  const decoded: unknown = JSON.parse(Buffer.from(request, 'base64url').toString('utf8'))
-  const challenges = [{ ...challenge, request: decoded }]
+  const challenges = parseChallenges(header).map((parameters) => {
+    const { header: _, request = '', ...challenge } = parameters
+    return { ...challenge, request: decodeRequest(request) }
+  })
   return { ...result, _meta: { [MPP_REQUIRED]: { httpStatus: 402, challenges } } }
 }
 

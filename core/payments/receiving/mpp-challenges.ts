@@ -1,11 +1,10 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { PaymentRequirements } from '@x402/core/types'
-import { keccak256, toHex } from 'viem'
 import { z } from 'zod'
 import { type Clock, systemClock } from '../../clock.ts'
-import { canonicalJson } from '../../crypto/canonical-json.ts'
 import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
-import { type Hex, USDC_BASE } from '../chain/asset.ts'
+import { USDC_BASE } from '../chain/asset.ts'
+import { challengeHash, encodeRequest } from '../mpp-challenge.ts'
 import { BadPayment, HEADER_MAX, type Payment, parseJson, transferPayment } from './payment.ts'
 import { TRANSFER_FIELDS } from './transfer-fields.ts'
 
@@ -132,27 +131,6 @@ const requestOf = ({ amount, asset, payTo }: PaymentRequirements) => ({
   },
   recipient: payTo,
 })
-
-export const encodeRequest = (request: unknown): string =>
-  Buffer.from(canonicalJson(request)).toString('base64url')
-
-/** Returns the members of a challenge that was issued as a header: `Payment id="…", realm="…"`. */
-export const challengeParameters = (header: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    header
-      .slice('Payment '.length)
-      .split(', ')
-      .map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('"') + 1, -1)]),
-  )
-
-/** Parses a challenge of a hub, as its client; undefined for another one. */
-export function parseChallenge(header: string): Challenge | undefined {
-  if (!isMppCredential(header)) return undefined
-  return Challenge.safeParse(challengeParameters(header)).data
-}
-
-/** Nonce of the transfer that pays a challenge. */
-export const challengeHash = ({ id, realm }: Challenge): Hex => keccak256(toHex(`${id}${realm}`))
 
 function parseCredential(header: string): z.infer<typeof Credential> {
   if (header.length > HEADER_MAX) {

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { getAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createMppHeader } from '../../../core/client/pay-mpp.ts'
+import { createPaymentHeader } from '../../../core/client/pay.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
-import { encodeRequest, MppChallenges } from '../../../core/payments/receiving/mpp-challenges.ts'
+import { encodeRequest } from '../../../core/payments/mpp-challenge.ts'
+import { MppChallenges } from '../../../core/payments/receiving/mpp-challenges.ts'
 import { transferIn } from '../../../core/payments/receiving/payment.ts'
 import { singleKey } from '../../../core/secret-keys/purpose-keys.ts'
 
@@ -23,7 +25,12 @@ const limit = { host: 'hub.test', maxAmount: 3_000n, lifetimeSeconds: 360n }
 
 describe('the payment of an MPP challenge', () => {
   const pay = (header: string, changed: object = {}) =>
-    createMppHeader(account, { headers: { 'www-authenticate': header } }, { ...limit, ...changed })
+    createPaymentHeader(
+      account,
+      { headers: { 'www-authenticate': header }, bytes: Buffer.from('{}') },
+      { ...limit, ...changed },
+      'mpp',
+    )
   const reasonOf = (paying: Promise<unknown>) =>
     paying.then(
       () => undefined,
@@ -39,7 +46,7 @@ describe('the payment of an MPP challenge', () => {
     expect({ scheme, from, to, value }).to.deep.equal({
       scheme: 'exact',
       from: account.address,
-      to: payTo,
+      to: getAddress(payTo),
       value: 3_000n,
     })
   })
@@ -56,16 +63,43 @@ describe('the payment of an MPP challenge', () => {
     expect(await reasonOf(pay(forged(request)))).to.equal(undefined)
     for (const [changed, reason] of [
       [{ amount: '3001' }, 'above_max'],
-      [{ amount: '0' }, 'malformed_offer'],
+      [{ amount: '0' }, 'amount'],
+      [{ amount: '3000.5' }, 'amount'],
+      [{ recipient: USDC_BASE.address }, 'pay_to'],
       [{ currency: payTo }, 'asset'],
       [{ recipient: account.address }, 'own_wallet'],
       [{ methodDetails: { chainId: 1 } }, 'network'],
       [{ methodDetails: { chainId: 8_453, credentialTypes: ['hash'] } }, 'scheme'],
+      [{ methodDetails: { chainId: 8_453, splits: [{}] } }, 'scheme'],
     ] as const) {
       expect(await reasonOf(pay(forged({ ...request, ...changed }))), reason).to.equal(reason)
     }
     const other = pay(challenges.issue(terms), { host: 'other.test' })
     expect(await reasonOf(other)).to.equal('resource')
+  })
+  it('is signed beside other schemes and challenges, whatever their order', async () => {
+    const issued = challenges.issue(terms)
+    const other = 'Payment id="a", realm="hub.test", method="tempo", intent="charge", request="e30"'
+    for (const header of [
+      `Bearer realm="a, Payment b", ${issued}`,
+      `${other}, ${issued}`,
+      `${issued}, ${other}`,
+      issued.replaceAll('", ', '" , ').replace('Payment', 'payment'),
+    ]) {
+      const paid = await pay(header)
+      expect(transferIn(challenges.read(paid!['authorization']!)).value, header).to.equal(3_000n)
+    }
+  })
+  it('is never sent in a header that would change the request', async () => {
+    for (const name of ['Host', 'Cookie', 'Content-Length', 'X-Forwarded-For']) {
+      expect(await pay(`${challenges.issue(terms)}, header="${name}"`), name).to.equal(undefined)
+    }
+  })
+  it('is not signed when the challenge expires too soon', async () => {
+    const late = challenges.issue(terms).replace(/expires="[^"]*"/, (text) => {
+      return text.replace(/"(.*)"/, `"${new Date(Date.now() + 5_000).toISOString()}"`)
+    })
+    expect(await reasonOf(pay(late))).to.equal('timeout')
   })
   it('is undefined without such a challenge', async () => {
     expect(await pay('Bearer realm="hub.test"')).to.equal(undefined)

@@ -1,13 +1,9 @@
+import { systemClock } from '../../../clock.ts'
 import type { EgressCode, EgressError } from '../../../egress/errors.ts'
 import type { EgressResponse } from '../../../egress/http.ts'
 import { isJsonObject } from '../../../json.ts'
-import {
-  chooseTerms,
-  decodeJson,
-  type Offer,
-  parseOffer,
-  type Terms,
-} from '../../../payments/paying/terms.ts'
+import { parseAnyOffer } from '../../../payments/paying/choose-payment.ts'
+import { chooseTerms, decodeJson, type Offer, type Terms } from '../../../payments/paying/terms.ts'
 import { PaymentTermsError } from '../../../payments/paying/terms-error.ts'
 import { type ResourceDescription, readSchemas, readUsage } from '../discovery/normalize.ts'
 import {
@@ -26,6 +22,8 @@ export interface ProbeVerdict {
   readonly retryAfter?: number
   /** x402 version of a valid offer. */
   readonly version?: 1 | 2
+  /** Set if the seller takes MPP alone. */
+  readonly protocol?: 'mpp'
   /** Set if it is up. */
   readonly offers?: NonEmptyOffers
   /** Checked entries of the offer, in their order. */
@@ -48,7 +46,7 @@ export function classifyResponse(response: EgressResponse, url: string): ProbeVe
   }
   let offer: Offer
   try {
-    offer = parseOffer(response)
+    offer = parseAnyOffer(response, systemClock.now())
   } catch (error) {
     if (!(error instanceof PaymentTermsError)) throw error
     const outcome = error.reason === 'no_offer' ? 'no_offer' : 'malformed_offer'
@@ -75,7 +73,7 @@ function classifyOffer(
   const [first, ...rest] = all.sort((a, b) => Number(b.payable) - Number(a.payable))
   return {
     outcome: 'up',
-    version: offer.version,
+    ...(offer.challenges ? { protocol: 'mpp' as const } : { version: offer.version }),
     offers: [first!, ...rest],
     entries,
     ...(payable ? {} : { notPayable: buying }),
@@ -95,6 +93,7 @@ function buyingTerms(offer: Offer, host: string): Terms | string {
 
 /** Reads the resource's description: in a header (x402 version 2) or in the body (version 1). */
 function describedBy(offer: Offer, { headers, body }: EgressResponse): ResourceDescription {
+  if (offer.challenges) return {}
   const header = headers['payment-required']
   const envelope =
     typeof header === 'string' ? decodeJson(header) : JSON.parse(body.toString('utf8'))

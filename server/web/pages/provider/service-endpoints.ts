@@ -41,11 +41,11 @@ aria-label="New price of ${name}, in dollars">
   }</form>`
 }
 
-const priceText = (price: number, metered: Endpoint['metered']): string =>
-  metered
-    ? `${formatDollars(metered.amount_microdollars)} for ${formatCount(metered.per)} ${metered.unit},` +
-      ` up to ${formatDollars(price)}`
-    : formatDollars(price)
+function priceText(price: number, metered: Endpoint['metered']): string {
+  if (!metered) return formatDollars(price)
+  const { amount_microdollars: amount, per, unit } = metered
+  return `${formatDollars(amount)} for ${formatCount(per)} ${unit}, up to ${formatDollars(price)}`
+}
 
 const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =>
   cardTable(
@@ -62,7 +62,8 @@ const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =
         cell: ({ price_microdollars: price, metered, coming_price: upcoming }) =>
           html`${price === null ? html`<span class="bad">none</span>` : priceText(price, metered)}${
             upcoming &&
-            html`<br><span class="muted small">${priceText(upcoming.price_microdollars, upcoming.metered)} from
+            html`<br><span class="muted small">
+${priceText(upcoming.price_microdollars, upcoming.metered)} from
 ${dayOf(upcoming.effective_at)}</span>`
           }`,
       },

@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
+import { encodeRequest } from '../../../../core/payments/mpp-challenge.ts'
+import { choosePayment } from '../../../../core/payments/paying/choose-payment.ts'
+import { PaymentTermsError } from '../../../../core/payments/paying/terms-error.ts'
+
+const NOW = new Date('2026-11-28T12:00:00Z')
+const PAYEE = '0x00000000000000000000000000000000000000aa'
+const entry = {
+  scheme: 'exact',
+  network: USDC_BASE.network,
+  amount: '2000',
+  asset: USDC_BASE.address,
+  payTo: PAYEE,
+  maxTimeoutSeconds: 60,
+  extra: { name: USDC_BASE.name, version: USDC_BASE.version },
+}
+const x402 = (...accepts: object[]) => {
+  const text = JSON.stringify({ x402Version: 2, resource: { url: 'https://a.test/' }, accepts })
+  return { 'payment-required': Buffer.from(text).toString('base64') }
+}
+const mpp = (amount: string, realm = 'a.test') => {
+  const request = encodeRequest({
+    amount,
+    currency: USDC_BASE.address,
+    recipient: PAYEE,
+    methodDetails: { chainId: USDC_BASE.chainId, credentialTypes: ['authorization'] },
+  })
+  const terms = `method="evm", intent="charge", expires="2026-11-28T12:05:00Z"`
+  const challenge = `Payment id="i", realm="${realm}", ${terms}, request="${request}"`
+  return { 'www-authenticate': challenge }
+}
+const choose = (headers: Record<string, string>) => {
+  const policy = { host: 'a.test', maxAmount: 3_000n, ownWallets: [] }
+  try {
+    const terms = choosePayment({ headers, body: Buffer.from('') }, policy, NOW)
+    return [terms.challenge ? 'mpp' : 'x402', terms.amount]
+  } catch (error) {
+    if (error instanceof PaymentTermsError) return error.reason
+    throw error
+  }
+}
+
+describe('the terms of a 402 with offers of x402 and MPP', () => {
+  it('are those of x402 if the hub can pay them', () => {
+    expect(choose({ ...x402(entry), ...mpp('1000') })).to.deep.equal(['x402', 2_000n])
+  })
+  it('are those of MPP without an offer of x402, or with one that the hub cannot pay', () => {
+    expect(choose(mpp('1000'))).to.deep.equal(['mpp', 1_000n])
+    for (const change of [
+      { network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp' },
+      { scheme: 'upto' },
+      { asset: PAYEE },
+    ]) {
+      const headers = { ...x402({ ...entry, ...change }), ...mpp('1000') }
+      expect(choose(headers), JSON.stringify(change)).to.deep.equal(['mpp', 1_000n])
+    }
+  })
+  it('are refused by the reason of x402 where MPP would evade a check', () => {
+    const dear = x402({ ...entry, amount: '3001' })
+    expect(choose({ ...dear, ...mpp('1000') })).to.equal('above_max')
+    const payTo = x402({ ...entry, payTo: USDC_BASE.address })
+    expect(choose({ ...payTo, ...mpp('1000') })).to.equal('pay_to')
+    expect(choose({ 'payment-required': 'no offer', ...mpp('1000') })).to.equal('malformed_offer')
+  })
+  it('are checked for MPP as for x402', () => {
+    expect(choose(mpp('3001'))).to.equal('above_max')
+    expect(choose(mpp('1000', 'b.test'))).to.equal('resource')
+    expect(choose(mpp('-1'))).to.equal('amount')
+    expect(choose({ 'www-authenticate': 'Bearer realm="a.test"' })).to.equal('no_offer')
+  })
+})
