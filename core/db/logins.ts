@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto'
 import type { Client } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
-import { assertCluster, distributeLedger } from './citus/distribute.ts'
+import { assertCitus, distributeLedger } from './citus/distribute.ts'
+import { IS_DISTRIBUTED } from './citus/is-distributed.ts'
 import { connectClient } from './client.ts'
 import { type LoginPurpose, loginName } from './login-name.ts'
 import { acquireMigrationLock, assertMigrated, migrate } from './migrate.ts'
@@ -33,6 +34,8 @@ export interface LoginOptions {
   readonly ownerUrl?: string | undefined
   /** Set if Citus distributes the ledger (`HUB_CLUSTER`). @defaultValue one PostgreSQL server */
   readonly cluster?: Cluster | undefined
+  /** True to distribute it: `npm run migrate`. @defaultValue a cluster is ready, or refused */
+  readonly distributes?: boolean
   /** True to refuse to serve with the login of the owner. @defaultValue false */
   readonly mustSeparate?: boolean
 }
@@ -66,28 +69,30 @@ const databaseOf = ({ pathname, username }: URL): string =>
 
 /**
  * Prepares the logins of a hub. With the owner's login it migrates the database and creates them;
- * otherwise the database must have been prepared.
- * @throws ConfigError if migrations are missing or a login could become the owner
+ * otherwise, and on a cluster, the database must have been prepared.
+ * @throws ConfigError if migrations are missing, a login could become the owner, or the setting of
+ *   a cluster and the database do not agree
  */
 export async function openLogins(
-  { url, directUrl, ownerUrl, cluster, mustSeparate = false }: LoginOptions,
+  options: LoginOptions,
   log: (text: string) => void = () => {},
 ): Promise<HubDatabase> {
+  const { url, directUrl, ownerUrl, mustSeparate = false } = options
   const direct = directUrl ?? url
-  const isOwner = await ownsDatabase(direct)
-  const owner = ownerUrl ?? (isOwner ? direct : undefined)
-  await assertCluster(owner ?? direct, cluster !== undefined)
-  if (owner === undefined) await assertMigrated(direct)
-  else {
-    await migrate(owner, { log })
-    if (cluster !== undefined) await distributeLedger(owner, log)
+  const found = await inspect(direct)
+  const owner = ownerUrl ?? (found.owns ? direct : undefined)
+  assertAgreement(options, found)
+  const isReady = found.distributed && !options.distributes
+  if (owner === undefined || isReady) await assertMigrated(direct)
+  if (owner !== undefined) {
+    if (!isReady) await prepare(owner, options, log)
     if (new URL(owner).password === '') {
       if (mustSeparate) throw new ConfigError(NO_PASSWORD)
       return shareLogin(url, direct, owner, log)
     }
-    await createLogins(owner)
+    if (!isReady) await createLogins(owner)
   }
-  const database = describeLogins({ url, directUrl, ownerUrl: owner }, isOwner)
+  const database = describeLogins({ url, directUrl, ownerUrl: owner }, found.owns)
   await Promise.all([
     assertLimited(database.directUrl, ROLES.serving),
     assertLimited(database.financeUrl, ROLES.finance),
@@ -96,14 +101,37 @@ export async function openLogins(
   return database
 }
 
+/** @throws ConfigError if the setting of a cluster does not fit the database */
+function assertAgreement({ cluster, distributes }: LoginOptions, { distributed }: Found): void {
+  if (distributed && cluster === undefined) throw new ConfigError(SETTING_IS_MISSING)
+  if (cluster !== undefined && !distributed && !distributes) throw new ConfigError(NOT_DISTRIBUTED)
+}
+
+const SETTING_IS_MISSING =
+  'Citus distributes the ledger of this database: set HUB_CLUSTER=citus. Nothing was changed.'
+const NOT_DISTRIBUTED =
+  'The ledger is on one server. To distribute it, run "npm run migrate" with HUB_CLUSTER=citus ' +
+  'and a superuser in DATABASE_OWNER_URL. Nothing was changed.'
+
+/** Applies the migrations, and distributes the ledger of a cluster. */
+async function prepare(
+  owner: string,
+  { cluster }: LoginOptions,
+  log: (text: string) => void,
+): Promise<void> {
+  if (cluster !== undefined) await assertCitus(owner)
+  await migrate(owner, { log })
+  if (cluster !== undefined) await distributeLedger(owner, log)
+}
+
 /** Like `openLogins` for a prepared database, such as that of a running hub. */
 export async function joinLogins(options: LoginOptions): Promise<HubDatabase> {
   const { url, directUrl = url, ownerUrl } = options
-  const isOwner = await ownsDatabase(directUrl)
-  const owner = ownerUrl ?? (isOwner ? directUrl : undefined)
+  const { owns } = await inspect(directUrl)
+  const owner = ownerUrl ?? (owns ? directUrl : undefined)
   if (owner !== undefined && new URL(owner).password === '')
     return shareLogin(url, directUrl, owner, () => {})
-  return describeLogins({ ...options, ownerUrl: owner }, isOwner)
+  return describeLogins({ ...options, ownerUrl: owner }, owns)
 }
 
 function describeLogins({ url, directUrl, ownerUrl }: LoginOptions, isOwner: boolean): HubDatabase {
@@ -163,14 +191,22 @@ async function createLoginRoles(client: Client, ownerUrl: string): Promise<void>
   }
 }
 
-/** Returns true if a login is, or can become, the owner of the hub's tables, or creates them. */
-const ownsDatabase = (url: string): Promise<boolean> =>
+/** A database as a login finds it. */
+interface Found {
+  /** True if the login is, or can become, the owner of the hub's tables, or creates them. */
+  readonly owns: boolean
+  /** True if Citus distributes the ledger. */
+  readonly distributed: boolean
+}
+
+const inspect = (url: string): Promise<Found> =>
   withClient(url, async (client) => {
-    const { rows } = await client.query<{ owns: boolean }>(`
+    const { rows } = await client.query<Found>(`
       SELECT CASE WHEN n.oid IS NULL THEN has_database_privilege(current_database(), 'CREATE')
-        ELSE pg_has_role(session_user, n.nspowner, 'MEMBER') END AS owns
+        ELSE pg_has_role(session_user, n.nspowner, 'MEMBER') END AS owns,
+        ${IS_DISTRIBUTED} AS distributed
       FROM (SELECT to_regnamespace('ledger') AS oid) found LEFT JOIN pg_namespace n USING (oid)`)
-    return rows[0]!.owns
+    return rows[0]!
   })
 
 /**

@@ -21,3 +21,12 @@ export async function readBalances(
   }
   return balances
 }
+
+/** Finds the shard that has the balance of an account. */
+export async function findShard(pool: Pick<Pool, 'query'>, account: bigint): Promise<number> {
+  const { rows } = await pool.query<{ shard: number }>(
+    'SELECT coalesce(a.home, 0) AS shard FROM ledger.account a WHERE a.id = $1',
+    [account],
+  )
+  return rows[0]?.shard ?? 0
+}

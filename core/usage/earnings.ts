@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { columns } from '../db/columns.ts'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 import type { SpendingRange } from './spending.ts'
@@ -81,18 +81,30 @@ const EARNING_COLUMNS = [
 ] as const
 type EarningRow = Readonly<Record<(typeof EARNING_COLUMNS)[number], string>>
 
+/** First instant with rounding, by connection: it never changes. */
+const roundingSince = new WeakMap<PoolClient, string>()
+
+async function readRoundingSince(client: PoolClient): Promise<string> {
+  const known = roundingSince.get(client)
+  if (known !== undefined) return known
+  const { rows } = await client.query<{ at: string }>(
+    'SELECT since::text AS at FROM hub.commission_rounding',
+  )
+  const { at } = rows[0]!
+  roundingSince.set(client, at)
+  return at
+}
+
 /** Aggregates earnings of providers by service and UTC day. */
 export const earningsSubscriber: Subscriber = {
   name: 'earnings',
   tables: ['hub.earning'],
   async handle(client, { shard, from, to }) {
-    const { rows: since } = await client.query<{ at: string }>(
-      'SELECT since::text AS at FROM hub.commission_rounding',
-    )
+    const since = await readRoundingSince(client)
     const { rows } = await client.query<EarningRow>({
       name: 'earnings.sum',
       text: SUM_EARNINGS,
-      values: [shard, from, to, since[0]!.at],
+      values: [shard, from, to, since],
     })
     if (rows.length === 0) return
     const values = columns(rows, EARNING_COLUMNS)

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import nock from 'nock'
 import type { Pool } from 'pg'
 import { distributeLedger } from '../../core/db/citus/distribute.ts'
+import { openLogins } from '../../core/db/logins.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { expireHolds } from '../../core/ledger/expire.ts'
 import { catchUp } from '../../core/ledger/outbox/subscriber.ts'
@@ -37,6 +38,7 @@ describe('a ledger on Citus', function () {
     await chmod(folder, 0o711)
     cluster = await startCitus(folder, WORKERS)
     url = await cluster.createDatabase('hub')
+    await openLogins({ url, cluster: 'citus', distributes: true })
     const config = { cluster: 'citus', jobs: false } as const
     const plugins = [failingService]
     hubs['citus'] = await startTestHub({ database: fresh(url), plugins, config })

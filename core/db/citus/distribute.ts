@@ -1,8 +1,9 @@
-import type { Client, ClientBase } from 'pg'
+import type { Client } from 'pg'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { connectClient } from '../client.ts'
 import { acquireMigrationLock } from '../migrate.ts'
 import { adaptFunctions } from './adapt-functions.ts'
+import { isDistributed } from './is-distributed.ts'
 import { createShardFunctions } from './shard-functions.ts'
 import { shareRoles } from './share-roles.ts'
 
@@ -26,37 +27,21 @@ const SHARD_TABLES = [
   'journal',
 ] as const
 
-/** True if Citus distributes the ledger of this database. */
-export async function isDistributed(client: ClientBase): Promise<boolean> {
-  const { rows: catalogs } = await client.query<{ exists: boolean }>(
-    `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS exists`,
-  )
-  if (!catalogs[0]!.exists) return false
-  const { rowCount } = await client.query(
-    `SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('ledger.head')`,
-  )
-  return rowCount === 1
-}
-
 /**
- * Checks that the setting `HUB_CLUSTER` and the server agree. Changes nothing.
- * @throws ConfigError if Citus is wanted and the server does not offer it to this login, or if the
- *   ledger is distributed and the setting does not say so
+ * Checks that a server can distribute the ledger. Changes nothing.
+ * @param url login of the owner, direct to the coordinator
+ * @throws ConfigError if it does not offer Citus to this login
  */
-export async function assertCluster(url: string, wanted: boolean): Promise<void> {
+export async function assertCitus(url: string): Promise<void> {
   const client = await connectClient(url, 'agenthub migrate')
   try {
-    if (wanted) await assertCitus(client)
-    else if (await isDistributed(client)) throw new ConfigError(SETTING_IS_MISSING)
+    await assertExtension(client)
   } finally {
     await client.end()
   }
 }
 
-const SETTING_IS_MISSING =
-  'Citus distributes the ledger of this database: set HUB_CLUSTER=citus. Nothing was changed.'
-
-async function assertCitus(client: Client): Promise<void> {
+async function assertExtension(client: Client): Promise<void> {
   const { rows } = await client.query<{ isLoaded: boolean; isSuperuser: boolean }>(
     `SELECT current_setting('citus.shard_count', true) IS NOT NULL
          AND EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'citus') AS "isLoaded",

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { createPool } from '../pool.ts'
+import { isDistributed } from './is-distributed.ts'
 
 /**
  * Opens a pool of one connection to each worker of a cluster, with the login of `pool`, to listen
@@ -7,10 +8,7 @@ import { createPool } from '../pool.ts'
  */
 export async function openWorkerPools(pool: Pool): Promise<readonly Pool[]> {
   const { connectionString } = pool.options
-  const { rows: catalogs } = await pool.query<{ exists: boolean }>(
-    `SELECT to_regclass('pg_catalog.pg_dist_node') IS NOT NULL AS exists`,
-  )
-  if (connectionString === undefined || !catalogs[0]!.exists) return []
+  if (connectionString === undefined || !(await isDistributed(pool))) return []
   const { rows } = await pool.query<{ host: string; port: number }>(
     `SELECT nodename AS host, nodeport AS port FROM pg_dist_node
      WHERE groupid > 0 AND isactive AND noderole = 'primary' ORDER BY nodeid`,

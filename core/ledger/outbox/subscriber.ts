@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { isDistributed } from '../../db/citus/is-distributed.ts'
 import { inTransaction } from '../../db/transaction.ts'
 
 /** Range of entries of one shard, in the order of posting; both ends inclusive. */
@@ -37,9 +38,19 @@ export const PAGE_MAX = 1_000n
  * Forbids sequential scans, which look cheap in a young journal, and expensive plans. Citus cannot
  * send generic plans to a node.
  */
-const PLAN_SETTINGS = `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
-  SELECT set_config('plan_cache_mode', CASE WHEN to_regclass('pg_catalog.pg_dist_node') IS NULL
-    THEN 'force_generic_plan' ELSE 'auto' END, true)`
+const planSettings = (isCluster: boolean): string =>
+  `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
+   SET LOCAL plan_cache_mode = ${isCluster ? 'auto' : 'force_generic_plan'}`
+
+/** Whether the databases of pools are clusters; that of a running hub never changes. */
+const clusters = new WeakMap<Pool, Promise<boolean>>()
+
+function isCluster(pool: Pool): Promise<boolean> {
+  const known = clusters.get(pool) ?? isDistributed(pool)
+  clusters.set(pool, known)
+  known.catch(() => clusters.delete(pool))
+  return known
+}
 
 /** Creates the cursors of a new subscriber before the first entry. @returns the shards */
 export async function enroll(pool: Pool, { name }: Subscriber): Promise<readonly number[]> {
@@ -68,7 +79,7 @@ export interface AdvanceOptions {
  * @returns the number of entries handled; 0 if there are none or another process has the lock
  * @throws PageFailed if the subscriber threw
  */
-export function advance(
+export async function advance(
   pool: Pool,
   subscriber: Subscriber,
   shard: number,
@@ -94,7 +105,7 @@ export function advance(
     ])
     return page.to - cursor.seq
   }
-  return inTransaction(pool, handleNext, PLAN_SETTINGS)
+  return inTransaction(pool, handleNext, planSettings(await isCluster(pool)))
 }
 
 interface Cursor {

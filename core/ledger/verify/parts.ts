@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import { isDistributed } from '../../db/citus/is-distributed.ts'
 import { type Scope, shardScope, WHOLE_LEDGER } from './checks.ts'
 
 /**
@@ -9,10 +10,7 @@ export async function readParts(
   client: PoolClient,
   shards: readonly number[],
 ): Promise<readonly Scope[]> {
-  const { rows } = await client.query<{ isCluster: boolean }>(
-    `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS "isCluster"`,
-  )
-  if (!rows[0]!.isCluster) return [WHOLE_LEDGER]
+  if (!(await isDistributed(client))) return [WHOLE_LEDGER]
   return shards.map((shard) => shardScope(shard, { after: 0n, hash: Buffer.of(0) }))
 }
 

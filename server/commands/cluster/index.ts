@@ -12,7 +12,7 @@ import {
   checkCluster,
   readClusterStatus,
 } from '../../../core/db/citus/cluster-status.ts'
-import { isDistributed } from '../../../core/db/citus/distribute.ts'
+import { isDistributed } from '../../../core/db/citus/is-distributed.ts'
 import {
   type Command,
   type CommandContext,

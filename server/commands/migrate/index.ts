@@ -66,7 +66,7 @@ async function apply(deps: MigrateDeps): Promise<number> {
   const { plugins, write, config } = deps
   const { cluster } = config
   const { ownerUrl } = await openLogins(
-    { url: ownerOf(deps), cluster },
+    { url: ownerOf(deps), cluster, distributes: true },
     (text) => void write(`${text}\n`),
   )
   if (!ownerUrl) throw new ConfigError('This login does not own the database: use its owner.')

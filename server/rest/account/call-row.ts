@@ -61,9 +61,11 @@ interface CallSteps {
   readonly refunded: bigint
 }
 
-/** Row of `FIND_CALL`; all columns of the record are null if there is none. */
+/** Row of `FIND_RECORD`; all columns of the record are null if there is none. */
 type CallQueryRow = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
   readonly id: string
+  /** True if the key, or a wallet or key that it sees, made the call. */
+  readonly is_own: boolean
   readonly answer_id: string | null
   readonly payment: PaymentRow | null
 }
@@ -80,8 +82,10 @@ const FIND_STEPS = `SELECT max(j.at) FILTER (WHERE j.phase = 1) AS held_at,
       WHERE u.account = $2)) FILTER (WHERE j.phase IN (0, 3)), 0)::bigint AS refunded
   FROM ledger.journal j WHERE j.shard = $1 AND j.owner = $2 AND j.id = $3`
 
-/** $5: true if the account holds something for the call; $6: the endpoint that the hold names. */
-const FIND_CALL = `SELECT q.id,
+/** Selects the record of a call, whoever made it; always returns one row. */
+const FIND_RECORD = `SELECT q.id,
+    coalesce(c.key_id = $2 OR c.key_id = ANY ($3::text[])
+      OR c.key_id IS NULL AND c.principal = 'x402:' || $4::text, false) AS is_own,
     CASE WHEN c.source = 'x402' THEN c.entry ELSE q.id END AS answer_id,
     (SELECT json_build_object('url', p.url, 'state', p.state, 'pay_to', p.payee,
         'amount', p.amount::text, 'nonce', p.nonce, 'transaction', p.transaction,
@@ -90,13 +94,9 @@ const FIND_CALL = `SELECT q.id,
     ${RECORD_COLUMNS}
   FROM (SELECT $1::uuid AS id) q
   LEFT JOIN hub.call c ON c.id = q.id
-    AND (c.key_id = $2 OR c.key_id = ANY ($3::text[])
-      OR c.key_id IS NULL AND c.principal = 'x402:' || $4::text
-      OR $5 AND ($3 IS NULL OR c.key_id IS NULL))
-  LEFT JOIN hub.endpoint e ON e.id = coalesce($6::integer, c.endpoint)
-  WHERE c.id IS NOT NULL OR $5::boolean
-    AND ($3::text[] IS NULL OR NOT EXISTS (SELECT 1 FROM hub.call o
-      WHERE o.id = q.id AND o.key_id IS NOT NULL))`
+  LEFT JOIN hub.endpoint e ON e.id = c.endpoint`
+
+const FIND_ENDPOINT = 'SELECT e.service, e.method, e.path FROM hub.endpoint e WHERE e.id = $1'
 
 /** Accounts of free calls of a principal. */
 const FIND_FREE_ACCOUNTS = `SELECT a.id, coalesce(a.home, 0) AS shard FROM ledger.account a
@@ -109,7 +109,7 @@ const FREE_CALL = 3
 /** Key and the account of the credits that it spends. */
 export interface CallKey {
   readonly keyId: string
-  readonly credits: { readonly id: bigint }
+  readonly credits: ShardAccount
   /** Wallet of a main key, whose calls without a key it sees. */
   readonly wallet?: string | null
   /** Set for a sub-key: the keys whose calls it may see. See `findVisibleKeys`. */
@@ -122,15 +122,17 @@ export interface CallKey {
  * that its process did not record, because the ledger knows only its principal.
  */
 export async function findCall(pool: Pool, key: CallKey, id: string): Promise<CallRow | undefined> {
-  const { rows } = await pool.query<{ shard: number }>(
-    'SELECT coalesce(a.home, 0) AS shard FROM ledger.account a WHERE a.id = $1',
-    [key.credits.id],
-  )
-  const shard = rows[0]?.shard ?? 0
-  const known = await findByAccount(pool, key, { id: key.credits.id, shard }, id)
+  const { keyId, credits, visibleKeys, wallet } = key
+  const asked = [id, keyId, visibleKeys ?? null, wallet ?? null]
+  const [steps, { rows }] = await Promise.all([
+    findSteps(pool, credits, id),
+    pool.query<CallQueryRow>(FIND_RECORD, asked),
+  ])
+  const row = rows[0]!
+  const known = await combine(pool, key, row, steps)
   if (known) return known
-  const free = await findFreeAccount(pool, key.keyId, id)
-  return free && findByAccount(pool, key, free, id)
+  const free = await findFreeAccount(pool, keyId, id)
+  return free && combine(pool, key, row, await findSteps(pool, free, id))
 }
 
 type ShardAccount = Pick<AccountRef, 'id' | 'shard'>
@@ -157,24 +159,29 @@ async function findFreeAccount(
   return rows[0] && { id: rows[0].id, shard: first.shard }
 }
 
-async function findByAccount(
-  pool: Pool,
-  { keyId, visibleKeys, wallet }: CallKey,
-  account: ShardAccount,
-  id: string,
-): Promise<CallRow | undefined> {
-  const { rows: found } = await pool.query<CallSteps>(FIND_STEPS, [account.shard, account.id, id])
-  const steps = found[0]!
-  const { rows } = await pool.query<CallQueryRow>(FIND_CALL, [
-    id,
-    keyId,
-    visibleKeys ?? null,
-    wallet ?? null,
-    steps.held_at !== null,
-    steps.endpoint,
-  ])
-  return rows[0] && toCallRow(rows[0], steps)
+async function findSteps(pool: Pool, account: ShardAccount, id: string): Promise<CallSteps> {
+  const { rows } = await pool.query<CallSteps>(FIND_STEPS, [account.shard, account.id, id])
+  return rows[0]!
 }
+
+/** Combines record and steps of a call; undefined if the key may not see it. */
+async function combine(
+  pool: Pool,
+  { visibleKeys }: CallKey,
+  row: CallQueryRow,
+  steps: CallSteps,
+): Promise<CallRow | undefined> {
+  const isHeld = steps.held_at !== null
+  if (row.call === null) {
+    if (!isHeld) return undefined
+    const { rows } = await pool.query<EndpointRow>(FIND_ENDPOINT, [steps.endpoint])
+    return toCallRow({ ...row, ...rows[0] }, steps)
+  }
+  const seesPaid = visibleKeys === undefined || row.key_id === null
+  return row.is_own || (isHeld && seesPaid) ? toCallRow(row, steps) : undefined
+}
+
+type EndpointRow = Pick<RecordRow, 'service' | 'method' | 'path'>
 
 function toCallRow(row: CallQueryRow, steps: CallSteps): CallRow {
   const { service, method, path, at, call } = row

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { planMoves } from '../../../core/db/citus/change-cluster.ts'
-import { assertCluster } from '../../../core/db/citus/distribute.ts'
-import { openLogins } from '../../../core/db/logins.ts'
+import { isDistributed } from '../../../core/db/citus/is-distributed.ts'
+import { type LoginOptions, openLogins } from '../../../core/db/logins.ts'
 import { ConfigError } from '../../../core/runtime/config-error.ts'
 import { schemaObjects } from '../../support/ledger-statements.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -51,18 +51,59 @@ describe('a server without Citus', () => {
   before(async () => void (database = await freshDatabase(undefined, { empty: true })))
   after(() => database.drop())
 
-  it('is refused before anything is changed', async () => {
-    const refused = await openLogins({ url: database.url, cluster: 'citus' }).catch((e) => e)
+  const refusal = async (options: Omit<LoginOptions, 'url'>): Promise<string> => {
+    const refused = await openLogins({ url: database.url, ...options }).catch((e) => e)
     expect(refused).to.be.instanceOf(ConfigError)
-    expect(refused.message).to.match(/needs the extension Citus, .* does not offer.* Nothing was/)
     const { rows } = await database.admin.query(
       `SELECT to_regnamespace('hub') IS NULL AS "isEmpty"`,
     )
     expect(rows).to.deep.equal([{ isEmpty: true }])
+    return refused.message
+  }
+
+  it('is refused before anything is changed', async () => {
+    expect(await refusal({ cluster: 'citus', distributes: true })).to.match(
+      /needs the extension Citus, .* does not offer.* Nothing was/,
+    )
   })
 
-  it('is accepted without the setting', async () => {
-    await assertCluster(database.url, false)
+  it('serves no cluster that was not migrated to one', async () => {
+    expect(await refusal({ cluster: 'citus' })).to.match(/run "npm run migrate".* Nothing was/)
+  })
+
+  it('has no distributed ledger', async () => {
+    expect(await isDistributed(database.admin)).to.equal(false)
+  })
+})
+
+describe('a distributed ledger', () => {
+  let database: FreshDatabase
+  before(async () => {
+    database = await freshDatabase()
+    await openLogins({ url: database.url })
+    await database.admin.query(
+      `ALTER TABLE ledger.journal DROP CONSTRAINT journal_pkey;
+       ALTER TABLE ledger.journal ADD PRIMARY KEY (owner, id, phase, shard)`,
+    )
+  })
+  after(() => database.drop())
+
+  it('is recognized by the key of its journal', async () => {
+    expect(await isDistributed(database.admin)).to.equal(true)
+  })
+
+  it('is refused without the setting', async () => {
+    const refused = await openLogins({ url: database.url }).catch((e) => e)
+    expect(refused).to.be.instanceOf(ConfigError)
+    expect(refused.message).to.match(/set HUB_CLUSTER=citus\. Nothing was changed/)
+  })
+
+  it('is migrated and distributed by no start', async () => {
+    const { ownerUrl } = await openLogins({ url: database.url, cluster: 'citus' })
+    expect(ownerUrl).to.equal(database.url)
+    await database.admin.query('DELETE FROM hub.migration WHERE number > 1')
+    const refused = await openLogins({ url: database.url, cluster: 'citus' }).catch((e) => e)
+    expect(refused.message).to.match(/Run "npm run migrate"/)
   })
 })
 

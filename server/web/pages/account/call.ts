@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
 import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
+import { findShard } from '../../../../core/ledger/account-balances.ts'
 import { type CallKey, findCallKey } from '../../../../core/usage/call-records.ts'
 import { type CallDeps, type CallJson, readCall } from '../../../rest/account/calls.ts'
 import { documentPath } from '../../documents-table.ts'
@@ -51,7 +52,8 @@ export const callPages = (deps: CallDeps): readonly AnyPage[] => [
 async function callOf(deps: CallDeps, request: Request) {
   const { id = '' } = request.params
   const { keyId, credits } = await keyOn(deps, request, id)
-  return { call: await readCall(deps, { keyId, credits: { id: credits } }, id), key: keyId }
+  const account = { id: credits, shard: await findShard(deps.pool, credits) }
+  return { call: await readCall(deps, { keyId, credits: account }, id), key: keyId }
 }
 
 async function keyOn({ pool, calls }: CallDeps, request: Request, id: string): Promise<CallKey> {
