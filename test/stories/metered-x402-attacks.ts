@@ -37,7 +37,7 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     expect(await spent()).to.equal(70n)
   })
 
-  it('refuses a permit for other terms than those of the offer', async () => {
+  it('A301 refuses a permit for other terms than those of the offer', async () => {
     await payer.approve() // so that no permit of USDC is needed, which is judged as well
     const steps = [say(3, 'a')]
     const thief = randomAddress()
@@ -175,7 +175,7 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     expect(await spent(poor, MAX)).to.equal(140n)
   })
 
-  it('lets a wallet owe for calls in flight what it has paid at once, or little', async () => {
+  it('A304 lets a wallet owe for calls in flight what it has paid at once, or little', async () => {
     await payer.approve()
     const steps = [say(30, 'a'), { waitMs: 1_000 }]
     const limit = Number(PREPAID_ABOVE / MAX)
@@ -249,7 +249,7 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     expect(asked).to.include('eth_getLogs')
   })
 
-  it('charges nothing for a permit whose number its payer uses otherwise', async () => {
+  it('A303 charges nothing for a permit whose number its payer uses otherwise', async () => {
     const wallet = await payer.walletOf(payer.account())
     await payer.approve()
     const steps = [say(30, 'a'), { waitMs: 600 }]

@@ -31,7 +31,7 @@ export function itSurvivesFaults(hub: () => TestHub, payer: MeteredPayer): void 
     network: 'eip155:8453' as const,
   })
 
-  it('never takes more than a settlement began with', async () => {
+  it('A302 never takes more than a settlement began with', async () => {
     const steps = [say(30, 'a')]
     const payment = encode(await sign('whole', steps))
     await call('whole', steps, payment)

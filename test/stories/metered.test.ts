@@ -224,7 +224,7 @@ describe('a metered price', () => {
       }
     }
 
-    it('charges at most the usage and the maximum, once, and leaves no hold', async () => {
+    it('A300 charges at most the usage and the maximum, once, and leaves no hold', async () => {
       const known = new Set<string>()
       const plan = fc.record({
         slug: fc.constantFrom('metered', 'metered-apart', 'free-tokens'),

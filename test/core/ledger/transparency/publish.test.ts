@@ -153,7 +153,7 @@ describe('the published Merkle trees', function () {
     for (const { tiles } of JSON.parse(said).trees) expect(tiles).to.equal(0)
   })
 
-  it('are not continued by a journal that was rewritten or set back', async () => {
+  it('A299 are not continued by a journal that was rewritten or set back', async () => {
     await post(1)
     await publish()
     const place = join(folder, '0', 'checkpoint')

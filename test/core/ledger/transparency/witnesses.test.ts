@@ -112,7 +112,7 @@ describe('witnesses', function () {
     expect(first.statuses.filter((status) => status === 409)).to.have.length(2)
   })
 
-  it('delay neither the ledger nor each other', async () => {
+  it('A298 delay neither the ledger nor each other', async () => {
     second.fault = 'hang'
     const asking = cosign()
     await eventually(async () => (await newest()).note.includes(`— ${first.name} `))
@@ -123,7 +123,7 @@ describe('witnesses', function () {
   })
 
   for (const fault of [404, 403, 500, 'garbage'] as const) {
-    it(`give nothing to be stored by a response of ${fault}`, async () => {
+    it(`A298 give nothing to be stored by a response of ${fault}`, async () => {
       first.fault = fault
       await cosign()
       expect(await cosigners((await newest()).note)).to.deep.equal([second.name])
@@ -131,7 +131,7 @@ describe('witnesses', function () {
     })
   }
 
-  it('that have seen another ledger are reported as an error', async () => {
+  it('A297 that have seen another ledger are reported as an error', async () => {
     const seen = [
       { size: 1, root: Buffer.alloc(32, 7).toString('base64') },
       { size: 2, root: Buffer.alloc(32, 7).toString('base64') },
@@ -182,7 +182,7 @@ describe('witnesses', function () {
     expect(await findCosignedHeads(database.pool, 3)).to.equal(undefined)
   })
 
-  it('are trusted by their keys alone, for the checkpoint as they saw it', async () => {
+  it('A297 are trusted by their keys alone, for the checkpoint as they saw it', async () => {
     await cosign()
     const { note } = await newest()
     const witnesses = [first.vkey, second.vkey]
