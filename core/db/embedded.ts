@@ -44,7 +44,12 @@ const SETTINGS = {
   log_timezone: 'UTC',
   lc_messages: 'C',
 }
-const NON_DURABLE_SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+const NON_DURABLE_SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '512MB',
+}
 
 /** Environment of the server: nothing of the hub's (secrets, PGDATA …) is inherited. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }

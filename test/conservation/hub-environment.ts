@@ -43,7 +43,7 @@ export async function startInProcess({
   hosts,
   facilitatorUrl,
 }: ExternalEndpoints): Promise<HubEnvironment> {
-  const config = { sandboxHosts: hosts, proxies: 1 }
+  const config = { sandboxHosts: hosts, proxies: 1, jobs: true }
   const test: TestHub = await startTestHub({ plugins: [flawed, gift], config })
   const { hub, sandbox } = test
   const { money, rpcUrl } = sandbox!

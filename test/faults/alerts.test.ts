@@ -26,7 +26,7 @@ describe('a real Prometheus with the rules of the kit', function () {
   before(async function () {
     requirePrograms(this, 'prometheus')
     nock.restore()
-    hub = await startTestHub()
+    hub = await startTestHub({ config: { jobs: true } })
     await prometheus.start(new URL(hub.url).host)
   })
   after(async () => {

@@ -11,6 +11,7 @@ import { createPool } from '../../core/db/pool.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { usd } from '../../core/money.ts'
 import { type ApiResponse, ask } from '../support/ask.ts'
+import { COMPILED_CODE } from '../support/compiled-code.ts'
 import { eventually } from '../support/eventually.ts'
 import { postmasterOf } from '../support/postmaster.ts'
 
@@ -31,7 +32,12 @@ async function start(
   port = '0',
 ): Promise<{ child: ChildProcess; ready: Ready }> {
   const child = spawn(process.execPath, [PROGRAM], {
-    env: { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: port },
+    env: {
+      PATH: '/usr/bin:/bin',
+      NODE_COMPILE_CACHE: COMPILED_CODE,
+      HUB_DATA_DIR: dataDir,
+      HUB_PORT: port,
+    },
     stdio: ['ignore', 'pipe', stderr],
   })
   const lines = createInterface({ input: child.stdout })

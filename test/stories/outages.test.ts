@@ -42,6 +42,7 @@ describe('A108 outages in the log of a hub', function () {
     hub = await startTestHub({
       config: {
         databaseUrl: proxy.through(database.url),
+        jobs: true,
         mail: { smtpUrl: `smtp://127.0.0.1:${mailServer.port}`, from: 'hub@example.test' },
       },
     })

@@ -16,7 +16,7 @@ describe('a payout address whose wallet is lost', () => {
   const hub = useHub(async () => {
     mailbox = await openMailbox()
     const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
-    return { config: { mail, admins: [admin.wallet] } }
+    return { config: { mail, admins: [admin.wallet], jobs: true } }
   })
   after(() => mailbox.close())
   const [lost, next] = [newWallet(), newWallet()]

@@ -8,7 +8,8 @@ describe('sign-in links', () => {
   let mailbox: Mailbox
   const hub = useHub(async () => {
     mailbox = await openMailbox()
-    return { config: { mail: { smtpUrl: mailbox.url, from: 'hub@example.test' } } }
+    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
+    return { config: { mail, jobs: true } }
   })
   after(() => mailbox.close())
 

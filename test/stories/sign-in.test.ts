@@ -10,7 +10,8 @@ describe('sign-in by email', () => {
   let mailbox: Mailbox
   const hub = useHub(async () => {
     mailbox = await openMailbox()
-    return { config: { mail: { smtpUrl: mailbox.url, from: 'hub@example.test' } } }
+    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
+    return { config: { mail, jobs: true } }
   })
   after(() => mailbox.close())
 

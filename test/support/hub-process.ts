@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { sleep, systemClock } from '../../core/clock.ts'
 import { readConfig } from '../../core/config.ts'
 import { createLog } from '../../core/log.ts'
@@ -39,6 +40,7 @@ const running = await startHub({
   holdMarginSeconds: 4,
 })
 const apiKey = await registerFirstAgent(config.dataDir, running.url, running.sandbox!.wallets.agent)
+flushCompileCache() // a killed process stores nothing
 const { url, databaseUrl } = running
 const readyAt = systemClock.now().toISOString()
 process.stdout.write(`${JSON.stringify({ url, databaseUrl, apiKey, readyAt })}\n`)

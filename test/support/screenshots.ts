@@ -26,7 +26,7 @@ const selected = process.argv.slice(2)
 nock.restore() // the fixtures load it; its interceptors would break the guarded egress
 const sites = await openTestSites()
 const admin = createAdmin()
-const config = { sandboxHosts: sites.sandboxHosts, admins: [admin.wallet] }
+const config = { sandboxHosts: sites.sandboxHosts, admins: [admin.wallet], jobs: true }
 const hub = await startTestHub({ config })
 const browser = await openBrowser()
 try {

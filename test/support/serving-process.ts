@@ -3,16 +3,12 @@ import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { sleep } from '../../core/clock.ts'
+import { COMPILED_CODE } from './compiled-code.ts'
 import { askLiveness } from './steady-load.ts'
 
 const PROGRAM = join(import.meta.dirname, 'workers-process.ts')
-/** Folder of compiled code, as `server/main.ts` stores it. */
-export const COMPILED_CODE = join(
-  dirname(dirname(import.meta.dirname)),
-  'node_modules/.cache/agenthub/code',
-)
 /** Starts a program with the listening socket in descriptor 3, as systemd does. */
 const PASS_SOCKET = 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@"'
 const POLL_MS = 10

@@ -22,7 +22,7 @@ export function useWebhooks(plugins: readonly Plugin[] = []): WebhookFixture {
   const hub = useHub(async () => {
     receiver = await openReceiver()
     const names = ['receiver.test', 'other.test'].map((name) => [name, receiver.port] as const)
-    return { plugins, config: { sandboxHosts: new Map(names) } }
+    return { plugins, config: { sandboxHosts: new Map(names), jobs: true } }
   })
   after(() => receiver.close())
   let ada: TestAgent

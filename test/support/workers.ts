@@ -13,6 +13,7 @@ import { Ledger } from '../../core/ledger/ledger.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import type { Micros } from '../../core/money.ts'
+import { COMPILED_CODE } from './compiled-code.ts'
 import { type FreshDatabase, freshDatabase } from './postgres.ts'
 
 const PROGRAM = new URL('./workers-process.ts', import.meta.url).pathname
@@ -51,7 +52,8 @@ export class ProcessHub {
     const own = database ?? (await freshDatabase())
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
     await chmod(dataDir, 0o711)
-    const fixed = { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: '0' }
+    const places = { HUB_DATA_DIR: dataDir, NODE_COMPILE_CACHE: COMPILED_CODE }
+    const fixed = { PATH: '/usr/bin:/bin', HUB_PORT: '0', ...places }
     const child = spawn(process.execPath, [PROGRAM], {
       env: { ...fixed, DATABASE_URL: own.url, HUB_LOG_LEVEL: 'info', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { COMPILED_CODE } from '../../support/serving-process.ts'
+import { COMPILED_CODE } from '../../support/compiled-code.ts'
 
 const PROGRAM = join(import.meta.dirname, 'imports-process.ts')
 const HUB = new URL('../../../server/boot/start.ts', import.meta.url).href

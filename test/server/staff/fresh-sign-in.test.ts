@@ -19,7 +19,7 @@ describe('a stolen session or key of staff', () => {
     mailbox = await openMailbox()
     const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
     const staff = { ...readConfig({}).staff, freshKeys: true }
-    return { config: { mail, staff, admins: [admin.wallet] } }
+    return { config: { mail, staff, admins: [admin.wallet], jobs: true } }
   })
   after(() => mailbox.close())
   let ann: Person

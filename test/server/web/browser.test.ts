@@ -18,7 +18,7 @@ describe('pages in a browser', function () {
   const tabs = useTabs(() => hub().url)
   const hub = useHub(async () => {
     sites = await openTestSites()
-    return { config: { sandboxHosts: sites.sandboxHosts, proxies: 1 } }
+    return { config: { sandboxHosts: sites.sandboxHosts, proxies: 1, jobs: true } }
   })
   before(async () => {
     account = await openAccount(hub(), sites)

@@ -11,7 +11,7 @@ const CALLS = ['/flawed/works', '/gift/try', '/flawed/throws', '/flawed/works']
 
 describe('the call log of an account', function () {
   this.timeout(60_000)
-  const hub = useHub({ plugins: [flawed, gift] })
+  const hub = useHub({ plugins: [flawed, gift], config: { jobs: true } })
   let person: Person
   let keyId: string
   let key: string

@@ -20,7 +20,7 @@ describe('journeys through the pages', function () {
   const tabs = useTabs(() => hub().url)
   const hub = useHub(async () => {
     sites = await openTestSites()
-    return { config: { sandboxHosts: sites.sandboxHosts, proxies: 1 } }
+    return { config: { sandboxHosts: sites.sandboxHosts, proxies: 1, jobs: true } }
   })
   after(() => sites.close())
 

@@ -8,7 +8,7 @@ import { signInByOutbox } from './account-fixture.ts'
 const NASTY = `<script>alert(1)</script>" onload="x" javascript:alert(2) \u202egnp.exe \u001b[31m`
 
 describe('pages of the hub', () => {
-  const hub = useHub()
+  const hub = useHub({ config: { jobs: true } })
   const open = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     ask(hub().url, path, { headers: { accept: 'text/html,*/*;q=0.8', ...headers } })
 

@@ -37,7 +37,7 @@ const freeService = () =>
 
 describe('the page that calls an endpoint', function () {
   this.timeout(120_000) // starting the browser takes time
-  const hub = useHub({ config: { proxies: 1 }, plugins: [freeService] })
+  const hub = useHub({ config: { proxies: 1, jobs: true }, plugins: [freeService] })
   const tabs = useTabs(() => hub().url)
 
   async function personWithKey(email: string, credits = usd('1')) {

@@ -19,6 +19,7 @@ import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { authorizationOf } from '../../support/authorization.ts'
+import { COMPILED_CODE } from '../../support/compiled-code.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { PRICE, Sellers, SHOP } from './sellers.ts'
 
@@ -64,6 +65,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
     child = spawn(process.execPath, [PROGRAM], {
       env: {
         PATH: '/usr/bin:/bin',
+        NODE_COMPILE_CACHE: COMPILED_CODE,
         HUB_DATA_DIR: dataDir,
         HUB_PORT: '0',
         DATABASE_URL: database.url,

@@ -25,9 +25,9 @@ import {
 
 const run = promisify(execFile)
 const BIG = 512 * 1024 * 1024
-const EVENTS_MIN = 100_000
-const CALLS = 54_000
-const LOOPS = 500
+const EVENTS_MIN = 10_000
+const CALLS = 5_600
+const LOOPS = 100
 const pick = (below: number): number => Math.floor(Math.random() * below)
 
 /** Balances that three third-party accounting tools compute from the journal. */
