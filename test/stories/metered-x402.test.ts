@@ -127,7 +127,7 @@ describe('a metered price paid by x402 (scheme upto)', () => {
   itResistsAttacks(hub, payer)
   itSurvivesFaults(hub, payer)
 
-  it('A302 takes from a wallet exactly what its claims say, and none above the maximum', async () => {
+  it('A302 takes from a wallet what its claims say, and none above the maximum', async () => {
     await payer.approve()
     const step = fc.oneof(
       fc.record({ meter: fc.nat(200), send: fc.constant('x') }),

@@ -43,11 +43,11 @@ export async function mochaGlobalSetup(): Promise<void> {
   if (version) await findProgramsOf(version) // before several processes install the same package
 }
 
-/** File system in memory, of Linux: files of databases are created and deleted ten times as fast. */
+/** File system in memory, of Linux: databases are created and deleted ten times as fast. */
 const MEMORY = '/dev/shm'
 const MIN_BYTES = 4 * 1024 ** 3
 
-/** Returns the folder for what databases store, which no test needs after a crash of the machine. */
+/** Returns the folder of databases, which no test needs after a crash of the machine. */
 async function placeOfClusters(): Promise<string> {
   const room = await statfs(MEMORY).catch(() => undefined)
   return room && room.bavail * room.bsize >= MIN_BYTES ? MEMORY : tmpdir()

@@ -82,7 +82,7 @@ const FIND_STEPS = `SELECT max(j.at) FILTER (WHERE j.phase = 1) AS held_at,
       WHERE u.account = $2)) FILTER (WHERE j.phase IN (0, 3)), 0)::bigint AS refunded
   FROM ledger.journal j WHERE j.shard = $1 AND j.owner = $2 AND j.id = $3`
 
-/** Selects the record of a call, whoever made it; always returns one row. */
+/** Selects the record of a call of any key; always returns one row. */
 const FIND_RECORD = `SELECT q.id,
     coalesce(c.key_id = $2 OR c.key_id = ANY ($3::text[])
       OR c.key_id IS NULL AND c.principal = 'x402:' || $4::text, false) AS is_own,
