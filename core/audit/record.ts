@@ -63,6 +63,8 @@ export const ACTS = [
   'holdings.revalue',
   'period.close',
   'backup.accept',
+  'incident.report',
+  'incident.update',
   'exception.resolve',
   'transfer.book',
   'payout.approve',

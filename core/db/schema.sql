@@ -494,8 +494,10 @@ CREATE TABLE hub.endpoint_test (
   path text NOT NULL,
   passed_at timestamp with time zone DEFAULT now() NOT NULL,
   latency_ms integer NOT NULL,
+  input jsonb,
   CONSTRAINT endpoint_test_pkey PRIMARY KEY (service, digest),
   CONSTRAINT endpoint_test_digest_check CHECK ((length(digest) = 32)),
+  CONSTRAINT endpoint_test_input_check CHECK ((octet_length((input)::text) <= 20000)),
   CONSTRAINT endpoint_test_latency_ms_check CHECK ((latency_ms >= 0)),
   CONSTRAINT endpoint_test_service_fkey FOREIGN KEY (service) REFERENCES hub.upstream(slug) ON DELETE CASCADE
 );
@@ -590,6 +592,37 @@ CREATE INDEX identity_link_person ON hub.identity_link USING btree (person);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.identity_link FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.identity_link FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON hub.identity_link TO hub_app;
+
+CREATE TABLE hub.incident (
+  id text NOT NULL,
+  title text NOT NULL,
+  service text,
+  started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT incident_pkey PRIMARY KEY (id),
+  CONSTRAINT incident_id_check CHECK ((id ~ '^inc_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT incident_service_fkey FOREIGN KEY (service) REFERENCES hub.service(slug),
+  CONSTRAINT incident_title_check CHECK (((length(title) >= 1) AND (length(title) <= 120)))
+);
+CREATE INDEX incident_started ON hub.incident USING btree (started_at);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.incident FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.incident FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT INSERT, SELECT ON hub.incident TO hub_app;
+
+CREATE TABLE hub.incident_update (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  incident text NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  state text NOT NULL,
+  message text NOT NULL,
+  CONSTRAINT incident_update_pkey PRIMARY KEY (seq),
+  CONSTRAINT incident_update_incident_fkey FOREIGN KEY (incident) REFERENCES hub.incident(id),
+  CONSTRAINT incident_update_message_check CHECK (((length(message) >= 1) AND (length(message) <= 1000))),
+  CONSTRAINT incident_update_state_check CHECK ((state = ANY (ARRAY['investigating'::text, 'identified'::text, 'monitoring'::text, 'resolved'::text])))
+);
+CREATE INDEX incident_update_incident ON hub.incident_update USING btree (incident, seq);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.incident_update FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.incident_update FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT INSERT, SELECT ON hub.incident_update TO hub_app;
 
 CREATE TABLE hub.job_run (
   job text NOT NULL,
@@ -742,7 +775,7 @@ CREATE INDEX listing_due ON hub.listing USING btree (next_probe_at) WHERE (next_
 CREATE INDEX listing_host ON hub.listing USING btree (host, url, method);
 CREATE INDEX listing_shown ON hub.listing USING btree (id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
 CREATE TRIGGER listing_added AFTER INSERT ON hub.listing REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.listing_added();
-CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW WHEN (((((((((((((((((((old.name IS DISTINCT FROM new.name) OR (old.description IS DISTINCT FROM new.description)) OR (old.category IS DISTINCT FROM new.category)) OR (old.tags IS DISTINCT FROM new.tags)) OR (old.network IS DISTINCT FROM new.network)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.price IS DISTINCT FROM new.price)) OR (old.offers IS DISTINCT FROM new.offers)) OR (old.input_schema IS DISTINCT FROM new.input_schema)) OR (old.output_schema IS DISTINCT FROM new.output_schema)) OR (old.state IS DISTINCT FROM new.state)) OR (old.reason IS DISTINCT FROM new.reason)) OR (old.last_verified_at IS DISTINCT FROM new.last_verified_at)) OR (old.uptime IS DISTINCT FROM new.uptime)) OR (old.latency_p50_ms IS DISTINCT FROM new.latency_p50_ms)) OR (old.paid_ms IS DISTINCT FROM new.paid_ms)) OR (old.trust IS DISTINCT FROM new.trust)) OR (old.success IS DISTINCT FROM new.success))) EXECUTE FUNCTION hub.listing_changed();
+CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW WHEN ((((((((((((((((((((old.name IS DISTINCT FROM new.name) OR (old.description IS DISTINCT FROM new.description)) OR (old.category IS DISTINCT FROM new.category)) OR (old.tags IS DISTINCT FROM new.tags)) OR (old.network IS DISTINCT FROM new.network)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.price IS DISTINCT FROM new.price)) OR (old.offers IS DISTINCT FROM new.offers)) OR (old.input_schema IS DISTINCT FROM new.input_schema)) OR (old.output_schema IS DISTINCT FROM new.output_schema)) OR (old.state IS DISTINCT FROM new.state)) OR (old.reason IS DISTINCT FROM new.reason)) OR (old.last_verified_at IS DISTINCT FROM new.last_verified_at)) OR (old.uptime IS DISTINCT FROM new.uptime)) OR (old.latency_p50_ms IS DISTINCT FROM new.latency_p50_ms)) OR (old.latency_p95_ms IS DISTINCT FROM new.latency_p95_ms)) OR (old.paid_ms IS DISTINCT FROM new.paid_ms)) OR (old.trust IS DISTINCT FROM new.trust)) OR (old.success IS DISTINCT FROM new.success))) EXECUTE FUNCTION hub.listing_changed();
 GRANT INSERT, SELECT, UPDATE ON hub.listing TO hub_app;
 
 CREATE TABLE hub.listing_change (
@@ -1535,10 +1568,12 @@ CREATE TABLE hub.search_document (
   calls integer DEFAULT 0 NOT NULL,
   delivered integer DEFAULT 0 NOT NULL,
   sellers text[],
+  p95_ms integer,
   CONSTRAINT search_document_pkey PRIMARY KEY (kind, id),
   CONSTRAINT search_document_kind_check CHECK ((kind = ANY (ARRAY['native'::text, 'external'::text]))),
   CONSTRAINT search_document_state_check CHECK ((state = ANY (ARRAY['active'::text, 'degraded'::text])))
 ) WITH (fillfactor=80);
+CREATE INDEX search_document_facts ON hub.search_document USING btree (kind, category, price, uptime, calls, p95_ms, id);
 CREATE TRIGGER search_added AFTER INSERT ON hub.search_document REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.search_added();
 CREATE TRIGGER search_changed AFTER UPDATE ON hub.search_document REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION hub.search_changed();
 GRANT SELECT ON hub.search_document TO hub_app;
@@ -2729,7 +2764,8 @@ AS $function$
     l.method || ' ' || l.url, ARRAY(SELECT DISTINCT o ->> 'network' FROM jsonb_array_elements(l.offers) o),
     l.price, l.state, coalesce(l.listed_at, l.first_seen_at), l.last_verified_at, l.uptime,
     coalesce(l.paid_ms, l.latency_p50_ms), round(coalesce(l.trust, 0)),
-    round(coalesce(l.trust * l.success, 0)), ARRAY[lower(l.pay_to), l.host])::search_document
+    round(coalesce(l.trust * l.success, 0)), ARRAY[lower(l.pay_to), l.host],
+    l.latency_p95_ms)::search_document
 $function$;
 GRANT EXECUTE ON FUNCTION hub.document_of(hub.listing) TO PUBLIC;
 
@@ -3230,11 +3266,11 @@ BEGIN
   INSERT INTO search_document AS d SELECT w.* FROM document_of(new) w
     ON CONFLICT (kind, id) DO UPDATE SET
       (name, provider, category, tags, description, words, networks, price, state, listed_at,
-       verified_at, uptime, latency_ms, calls, delivered, sellers) =
+       verified_at, uptime, latency_ms, calls, delivered, sellers, p95_ms) =
       (excluded.name, excluded.provider, excluded.category, excluded.tags, excluded.description,
        excluded.words, excluded.networks, excluded.price, excluded.state, excluded.listed_at,
        excluded.verified_at, excluded.uptime, excluded.latency_ms, excluded.calls, excluded.delivered,
-       excluded.sellers);
+       excluded.sellers, excluded.p95_ms);
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.listing_changed() TO PUBLIC;
@@ -3510,19 +3546,21 @@ BEGIN
         AS weight) a
       WHERE c.day >= v_today - 1 AND c.calls > 0 GROUP BY 1, 2) w
     WHERE (d.service, d.day) = (w.service, w.day);
-  UPDATE search_document d SET (calls, delivered, latency_ms, uptime) =
-      (s.calls, s.delivered, s.latency, s.uptime)
+  UPDATE search_document d SET (calls, delivered, latency_ms, uptime, p95_ms) =
+      (s.calls, s.delivered, s.latency, s.uptime, s.p95)
     FROM (SELECT f.service AS id, least(f.calls, 2147483647)::integer AS calls,
         least(round(f.calls * f.uptime / 100), 2147483647)::integer AS delivered, f.uptime::real AS uptime,
-        (SELECT l.ms FROM (SELECT u.ms, sum(sum(u.calls)) OVER (ORDER BY u.ms) AS upto,
-            sum(sum(u.calls)) OVER () AS of
+        m.latency, m.p95
+      FROM (SELECT service, sum(calls) AS calls, hub.uptime(array_agg(k)) AS uptime
+        FROM service_day k WHERE day > v_today - 30 GROUP BY service HAVING sum(calls) > 0) f
+      CROSS JOIN LATERAL (SELECT min(l.ms) FILTER (WHERE l.upto * 2 >= l.of) AS latency,
+          min(l.ms) FILTER (WHERE l.upto * 20 >= l.of * 19) AS p95
+        FROM (SELECT u.ms, sum(sum(u.calls)) OVER (ORDER BY u.ms) AS upto, sum(sum(u.calls)) OVER () AS of
           FROM outcome_day o CROSS JOIN LATERAL unnest(o.ms, o.calls) u(ms, calls)
           WHERE o.service = f.service AND o.day > v_today - 30 AND o.outcome = 'delivered' GROUP BY u.ms) l
-        WHERE l.upto * 2 >= l.of ORDER BY l.ms LIMIT 1) AS latency
-      FROM (SELECT service, sum(calls) AS calls, hub.uptime(array_agg(k)) AS uptime
-        FROM service_day k WHERE day > v_today - 30 GROUP BY service HAVING sum(calls) > 0) f) s
-    WHERE d.kind = 'native' AND d.id = s.id AND (d.calls, d.delivered, d.latency_ms, d.uptime)
-      IS DISTINCT FROM (s.calls, s.delivered, s.latency, s.uptime);
+      ) m) s
+    WHERE d.kind = 'native' AND d.id = s.id AND (d.calls, d.delivered, d.latency_ms, d.uptime, d.p95_ms)
+      IS DISTINCT FROM (s.calls, s.delivered, s.latency, s.uptime, s.p95);
   GET DIAGNOSTICS v_changed = ROW_COUNT;
   RETURN v_changed;
 END $function$;

@@ -3,6 +3,7 @@ import { isJsonObject } from '../json.ts'
 interface JsonSchema {
   readonly type?: string
   readonly examples?: readonly unknown[]
+  readonly default?: unknown
   readonly enum?: readonly unknown[]
   readonly const?: unknown
   readonly anyOf?: readonly JsonSchema[]
@@ -16,7 +17,6 @@ interface JsonSchema {
   readonly required?: readonly string[]
 }
 
-const TEXT = 'The delivery from Oslo was late, but Maria Silva was helpful.'
 const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
   uri: 'https://example.com/',
   date: '2026-11-21',
@@ -27,45 +27,76 @@ const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
 const STRING_LENGTH_MAX = 10_000
 const ITEMS_MAX = 100
 
+interface Making {
+  /** Maximum number of items. */
+  readonly room: number
+  /** Member that the value is for. */
+  readonly name: string
+  /** True to use placeholders for values of which the schema has no sample. */
+  readonly fills: boolean
+}
+
 /** Returns an example of an input that a JSON Schema describes; an empty object without one. */
 export const exampleInput = (schema: unknown): unknown =>
   isJsonObject(schema) ? exampleOf(schema) : {}
 
-/** Returns the first example of a schema, or the simplest value, with up to `room` items. */
-export function exampleOf(schema: JsonSchema, room: number = ITEMS_MAX): unknown {
-  if (schema.examples && schema.examples.length > 0) return schema.examples[0]
-  if (schema.const !== undefined) return schema.const
-  if (schema.enum) return schema.enum[0]
-  if (schema.anyOf) return schema.anyOf[0] && exampleOf(schema.anyOf[0], room)
+/** Returns the first example of a schema, or the simplest value, with placeholders for texts. */
+export const exampleOf = (schema: JsonSchema): unknown =>
+  make(schema, { room: ITEMS_MAX, name: 'text', fills: true })
+
+/**
+ * Returns a value made of the examples, defaults and choices of a schema alone; undefined if it
+ * lacks one for a part of the value that is required.
+ */
+export const sampleOf = (schema: unknown): unknown =>
+  isJsonObject(schema) ? make(schema, { room: ITEMS_MAX, name: '', fills: false }) : undefined
+
+function make(schema: JsonSchema, making: Making): unknown {
+  const { examples = [], const: only, enum: choices = [], default: usual } = schema
+  const declared = [examples[0], only, usual, choices[0]].find((value) => value !== undefined)
+  if (declared !== undefined) return declared
+  if (schema.anyOf) {
+    const made = schema.anyOf.map((variant) => make(variant, making))
+    return made.find((value) => value !== undefined)
+  }
   switch (schema.type) {
     case 'string':
       return (
         FORMAT_EXAMPLES[schema.format ?? ''] ??
-        TEXT.padEnd(Math.min(schema.minLength ?? 0, STRING_LENGTH_MAX), '.').slice(
-          0,
-          schema.maxLength,
-        )
+        (making.fills ? placeholder(schema, making) : undefined)
       )
     case 'number':
     case 'integer':
-      return schema.minimum ?? 0
+      return schema.minimum ?? (making.fills ? 0 : undefined)
     case 'boolean':
       return false
-    case 'array': {
-      const length = Math.max(1, Math.min(schema.minItems ?? 0, room))
-      return Array.from({ length }, () => exampleOf(schema.items ?? {}, room / length))
-    }
-    case 'object': {
-      const { properties = {}, required } = schema
-      const names = Array.isArray(required) ? (required as readonly string[]) : []
-      return Object.fromEntries(
-        names.map((name) => [name, exampleOf(properties[name] ?? {}, room / names.length)]),
-      )
-    }
+    case 'array':
+      return makeList(schema, making)
+    case 'object':
+      return makeObject(schema, making)
     case undefined:
     default:
-      return null
+      return making.fills ? null : undefined
   }
+}
+
+/** `<city>`, padded and cut to the lengths of the schema. */
+const placeholder = ({ minLength = 0, maxLength }: JsonSchema, { name }: Making): string =>
+  `<${name}>`.padEnd(Math.min(minLength, STRING_LENGTH_MAX), '.').slice(0, maxLength)
+
+function makeList({ minItems = 0, items = {} }: JsonSchema, making: Making): unknown {
+  const length = Math.max(1, Math.min(minItems, making.room))
+  const list = Array.from({ length }, () => make(items, { ...making, room: making.room / length }))
+  return list.includes(undefined) ? undefined : list
+}
+
+function makeObject({ properties = {}, required }: JsonSchema, making: Making): unknown {
+  const names = Array.isArray(required) ? (required as readonly string[]) : []
+  const room = making.room / names.length
+  const members = names.map((name) => {
+    return [name, make(properties[name] ?? {}, { ...making, room, name })] as const
+  })
+  return members.some(([, value]) => value === undefined) ? undefined : Object.fromEntries(members)
 }
 
 /** Returns variations of a valid value that are probably invalid; the caller must check. */

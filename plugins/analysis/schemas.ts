@@ -1,7 +1,11 @@
 import { type Infer, type Schema, s } from 'agenthub/plugin'
 import { OFFSET_UNITS } from './text.ts'
 
-const text = s.string({ maxBytes: 51_200, description: 'The text, at most 50 KB of UTF-8.' })
+const text = s.string({
+  maxBytes: 51_200,
+  description: 'The text, at most 50 KB of UTF-8.',
+  examples: ['The delivery from Oslo was late, but Maria Silva was helpful.'],
+})
 const offset_unit = s.optional(
   s.oneOf(OFFSET_UNITS, { description: 'The unit of all offsets. Default codepoint.' }),
 )

@@ -14,7 +14,7 @@ export default (host: Host) =>
       'POST /say': {
         summary: 'Answers with the same words.',
         price: usd('0.0001'),
-        input: s.object({ words: s.string({ maxBytes: 1_000 }) }),
+        input: s.object({ words: s.string({ maxBytes: 1_000, examples: ['Hello, world'] }) }),
         output: s.object({ words: s.string() }),
         handle: ({ id, input }) => {
           host.log('said', { id })
@@ -25,7 +25,7 @@ export default (host: Host) =>
         summary: 'Says the words again and again, a line each, priced by the word.',
         price: { max: usd('0.01'), unit: 'words', of: unitPrice(usd('0.001'), 100) },
         input: s.object({
-          words: s.string({ minLength: 1, maxBytes: 1_000 }),
+          words: s.string({ minLength: 1, maxBytes: 1_000, examples: ['Hello, world'] }),
           times: s.integer({ minimum: 1, maximum: 1_000 }),
         }),
         streams: true,

@@ -17,9 +17,14 @@ interface Choice {
   readonly count: number
 }
 
-/** Filters of a search with the number of hits of each. Links, so that they work at once. */
+/**
+ * Filters of a search with the number of hits of each. Links, so that they work at once. They are
+ * collapsed on narrow screens, and always shown beside the hits on wide ones.
+ */
 export const facetList = (facets: Facets, query: CatalogParameters): Html =>
-  html`<nav class="facets" aria-label="Filters"><details open><summary>Filters</summary>${[
+  html`<nav class="facets" aria-label="Filters"><details><summary>Filters${chosenCount(
+    query,
+  )}</summary>${[
     facet(
       'Sold by',
       'type',
@@ -50,6 +55,13 @@ export const facetList = (facets: Facets, query: CatalogParameters): Html =>
       query,
     ),
   ]}</details></nav>`
+
+const FILTERS = ['type', 'category', 'max_price', 'min_uptime'] as const
+
+const chosenCount = (query: CatalogParameters): string => {
+  const chosen = FILTERS.filter((name) => query[name] !== '')
+  return chosen.length > 0 ? ` (${chosen.length} chosen)` : ''
+}
 
 const TYPES = [
   ['native', 'This hub'],

@@ -1,7 +1,7 @@
 import type { DocumentJson } from '../rest/account/documents.ts'
-import { alignedColumn, formatTime } from './format.ts'
+import { alignedColumn } from './format.ts'
 import { type Html, html } from './html.ts'
-import { cardTable, withQuery } from './table.ts'
+import { cardTable, timeAgo, withQuery } from './table.ts'
 
 const KIND_TEXTS: Readonly<Record<DocumentJson['kind'], string>> = {
   purchase: 'receipt for credits',
@@ -28,7 +28,7 @@ export const documentTable = (documents: readonly DocumentJson[], root: string):
       { head: 'Kind', cell: ({ kind }) => KIND_TEXTS[kind] },
       { head: 'Customer', cell: ({ customer }) => customer.legal_name },
       { head: 'For', cell: ({ period, day }) => period?.from.slice(0, 7) ?? day },
-      { head: 'Issued', noWrap: true, cell: (each) => formatTime(each.issued_at) },
+      { head: 'Issued', noWrap: true, cell: (each) => timeAgo(each.issued_at) },
       {
         head: 'Total',
         number: true,

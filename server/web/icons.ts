@@ -7,6 +7,7 @@ const NAMES = [
   'bars-3',
   'book-open',
   'building-storefront',
+  'clipboard-document',
   'command-line',
   'magnifying-glass',
   'scale',

@@ -1,4 +1,4 @@
-import { ICON, PALETTE_SCRIPT, STYLESHEET } from './assets.ts'
+import { COPY_SCRIPT, ICON, PALETTE_SCRIPT, STYLESHEET } from './assets.ts'
 import { type Html, html } from './html.ts'
 import type { TabGroup } from './navigation.ts'
 import { footer, header, sidebar } from './shell.ts'
@@ -14,7 +14,7 @@ export interface PageContent {
   readonly tabs?: TabGroup
   /** Name of the current page in the sidebar. @defaultValue the title */
   readonly tab?: string
-  /** Paths of first-party scripts. */
+  /** Paths of first-party scripts, besides those of the palette and of copy buttons. */
   readonly scripts?: readonly string[]
   readonly status?: number
   /** Path of a public page without its query, for search engines and link previews. */
@@ -60,6 +60,7 @@ export function layout(content: PageContent, site: Site, visitor?: Visitor): Htm
   const { title, main, description, tabs, tab = title, scripts = [] } = content
   const { section = tabs && 'Account' } = content
   const hasSidebar = tabs !== undefined
+  const hasCopyButton = main.text.includes(' data-copy')
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title} · AgentHub</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -68,9 +69,11 @@ export function layout(content: PageContent, site: Site, visitor?: Visitor): Htm
   }${content.canonical !== undefined && previewTags(content, site.baseUrl())}
 <link rel="icon" href="${ICON}" type="image/svg+xml">
 <link rel="apple-touch-icon" href="/apple-touch-icon.png">
-<link rel="stylesheet" href="${STYLESHEET}">${[PALETTE_SCRIPT, ...scripts].map(
-    (src) => html`<script src="${src}" type="module"></script>`,
-  )}</head>
+<link rel="stylesheet" href="${STYLESHEET}">${[
+    PALETTE_SCRIPT,
+    hasCopyButton && COPY_SCRIPT,
+    ...scripts,
+  ].map((src) => src && html`<script src="${src}" type="module"></script>`)}</head>
 <body><a class="skip" href="#main">Skip to content</a>
 ${header({ sandbox: site.sandbox, section, hasSidebar, visitor })}<div class="frame">${
     tabs && sidebar(tabs, tab, visitor)

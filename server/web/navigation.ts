@@ -88,6 +88,7 @@ export const ADMIN_TABS: TabGroup = {
     Find: '/admin/find',
     Keys: '/admin/keys',
     Health: '/admin/health',
+    Incidents: '/admin/incidents',
     Roles: '/admin/roles',
     'Access review': '/admin/access',
     Retention: '/admin/retention',

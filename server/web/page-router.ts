@@ -14,7 +14,7 @@ import { traceOf } from '../observability/trace.ts'
 import { assertSameOrigin, type SessionDeps, sessionFromCookie } from '../rest/authentication.ts'
 import type { InProcessApi, InProcessCaller } from '../rest/in-process.ts'
 import { assertNames, parse } from '../rest/route.ts'
-import { COPY_SCRIPT, findAsset } from './assets.ts'
+import { findAsset } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { CSP, layout, type PageContent, type Site } from './layout.ts'
 import { errorPage, formError, secretBox, successMessage } from './messages.ts'
@@ -221,11 +221,8 @@ function withMessages(
     typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : undefined
   const text = resumed ? RESUMED : notice
   if (text === undefined && secret === undefined) return content
-  const scripts = new Set(content.scripts ?? [])
-  if (secret !== undefined) scripts.add(COPY_SCRIPT)
   return {
     ...content,
-    scripts: [...scripts],
     main: html`${text !== undefined && successMessage(text)}${
       secret !== undefined && secretBox(secret)
     }${content.main}`,

@@ -1,6 +1,7 @@
+import type { ServiceEndpoint } from '../../core/catalog/services/published-services.ts'
 import { Fault } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import { exampleInput } from '../../core/testing/example.ts'
+import { exampleInput, sampleOf } from '../../core/testing/example.ts'
 import type { formFields } from './form.ts'
 import { type Html, html } from './html.ts'
 import { fieldDescription, typeName } from './schema-fields.ts'
@@ -56,16 +57,22 @@ function choicesOf({ type, enum: values }: JsonObject): readonly unknown[] | und
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value, null, 2)
 
-/** Renders the fields, filled with an example of the input. */
+/**
+ * Renders the fields. Required ones are filled with the sample, or with an example of the schema;
+ * a field without either is empty.
+ * @param sample input of a call that was delivered
+ */
 export function inputFormFields(
   fields: readonly InputField[],
-  inputSchema: unknown,
+  sample: JsonObject | null,
   builders: ReturnType<typeof formFields>,
 ): readonly Html[] {
-  const example = exampleInput(inputSchema)
   return fields.map((field) => {
     const { member, schema, isRequired: required, kind } = field
-    const value = member === null ? example : isJsonObject(example) ? example[member] : undefined
+    const value =
+      member === null
+        ? (sample ?? sampleOf(schema))
+        : (sample?.[member] ?? (required ? sampleOf(schema) : undefined))
     const common = {
       name: nameOf(field),
       label: member ?? 'Input (JSON)',
@@ -109,15 +116,18 @@ export function readInputFields(
   return fields[0]?.member === null ? read[0]?.[1] : Object.fromEntries(read)
 }
 
-/** Returns the submitted input, or an example of it if nothing readable was submitted. */
+/**
+ * Returns the submitted input, or the sample, or an example with placeholders, if nothing readable
+ * was submitted.
+ */
 export function submittedInput(
-  schema: unknown,
+  { inputSchema, sample }: Pick<ServiceEndpoint, 'inputSchema' | 'sample'>,
   values: Readonly<Record<string, unknown>> | undefined,
 ): unknown {
-  const example = exampleInput(schema)
+  const example = sample ?? exampleInput(inputSchema)
   if (!values) return example
   try {
-    return readInputFields(inputFieldsOf(schema), values)
+    return readInputFields(inputFieldsOf(inputSchema), values)
   } catch {
     return example
   }

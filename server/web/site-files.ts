@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Pool } from 'pg'
 import { listIncidents } from '../../core/catalog/services/incidents.ts'
 import { listServices } from '../../core/catalog/services/published-services.ts'
+import { listReportedIncidents } from '../../core/catalog/services/reported-incidents.ts'
 import { type Clock, daysBefore } from '../../core/clock.ts'
 import { packagePath } from '../../core/release.ts'
 import { readPackage } from '../downloads/package.ts'
@@ -69,7 +70,12 @@ export function siteFiles(deps: SiteFileDeps): ReadonlyMap<string, SiteFile> {
       {
         type: 'application/rss+xml; charset=utf-8',
         cacheSeconds: MINUTE,
-        read: async () => incidentFeed(await listIncidents(deps.pool), deps.baseUrl()),
+        read: async () =>
+          incidentFeed(
+            await listIncidents(deps.pool),
+            await listReportedIncidents(deps.pool),
+            deps.baseUrl(),
+          ),
       },
     ],
     ...(securityContact === undefined

@@ -1,4 +1,7 @@
+import { dayName, systemClock } from '../../core/clock.ts'
+import { formatTime } from './format.ts'
 import { type Html, type HtmlPart, html } from './html.ts'
+import { icon } from './icons.ts'
 
 export interface Column<Row> {
   readonly head: string
@@ -126,6 +129,49 @@ export const metrics = (figures: Readonly<Record<string, HtmlPart>>, kind?: 'amo
 
 const isPresent = (value: HtmlPart): boolean =>
   value !== undefined && value !== null && value !== false
+
+/** Characters of a hash or address that are shown at its beginning and end. */
+const HASH_START = 6
+const HASH_END = 4
+
+/**
+ * Hash or address whose middle is cut off, with a copy button and the whole text as tooltip. It
+ * prints and reads as a whole. Where people compare or pay to an address, use `breakableHex`.
+ * @param path page about it
+ */
+export const shortHash = (text: string, path?: string): Html => {
+  const [start, end] = [text.slice(0, HASH_START), text.slice(-HASH_END)]
+  const middle = text.slice(HASH_START, -HASH_END)
+  if (middle.length <= 2) return html`<code>${text}</code>`
+  const code = html`<code>${start}<span>${middle}</span>${end}</code>`
+  return html`<span class="hash" title="${text}">${
+    path === undefined ? code : html`<a href="${path}">${code}</a>`
+  }<button type="button" class="plain" data-copy="${text}" aria-label="Copy ${start}…${end}" hidden>${icon(
+    'clipboard-document',
+  )}</button></span>`
+}
+
+const RELATIVE_TIME = new Intl.RelativeTimeFormat('en', { numeric: 'always' })
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const
+const RELATIVE_MAX_SECONDS = 7 * 86_400
+
+/** `3 hours ago`, with the UTC time as tooltip and in print; a day for times of other weeks. */
+export function timeAgo(at: Date | string | null, now = systemClock.now()): Html | string {
+  if (at === null) return '–'
+  const seconds = Math.round((new Date(at).getTime() - now.getTime()) / 1_000)
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? [undefined, 1]
+  const text =
+    Math.abs(seconds) > RELATIVE_MAX_SECONDS
+      ? dayName(new Date(at))
+      : unit
+        ? RELATIVE_TIME.format(Math.trunc(seconds / size), unit)
+        : 'just now'
+  return html`<time datetime="${new Date(at).toISOString()}" title="${formatTime(at)}">${text}</time>`
+}
 
 /** Hash or address with a possible line break every 22 characters. */
 export const breakableHex = (text: string): Html => {

@@ -32,15 +32,6 @@ export interface Facets {
 
 const CATEGORIES_MAX = 12
 
-/** Selects the 95th percentile of the delivered calls of service `d.id` in 30 UTC days. */
-const P95_OF_SERVICE = `SELECT m.ms FROM (
-    SELECT u.ms, sum(sum(u.calls)) OVER (ORDER BY u.ms) AS calls, sum(sum(u.calls)) OVER () AS total
-    FROM hub.outcome_day o CROSS JOIN LATERAL unnest(o.ms, o.calls) u(ms, calls)
-    WHERE o.service = d.id AND o.outcome = 'delivered'
-      AND o.day > (now() AT TIME ZONE 'UTC')::date - 30
-    GROUP BY u.ms) m
-  WHERE m.calls >= 0.95 * m.total ORDER BY m.ms LIMIT 1`
-
 /** Reads the facts of hits, in their order; hits removed since the search are omitted. */
 export async function readFacts(
   pool: Pool,
@@ -48,11 +39,9 @@ export async function readFacts(
 ): Promise<readonly { readonly hit: RankedHit; readonly facts: HitFacts }[]> {
   const { rows } = await pool.query<HitFacts>(
     `SELECT d.kind, d.id, d.category, d.price, d.uptime::float8 AS uptime,
-       coalesce(l.latency_p95_ms, n.ms) AS "p95Ms", d.calls
+       d.p95_ms AS "p95Ms", d.calls
      FROM unnest($1::text[], $2::text[]) q(kind, id)
-     JOIN hub.search_document d ON d.kind = q.kind AND d.id = q.id
-     LEFT JOIN hub.listing l ON d.kind = 'external' AND l.id = d.id
-     LEFT JOIN LATERAL (${P95_OF_SERVICE}) n ON d.kind = 'native'`,
+     JOIN hub.search_document d ON d.kind = q.kind AND d.id = q.id`,
     [hits.map(({ candidate }) => candidate.kind), hits.map(({ candidate }) => candidate.id)],
   )
   const byKey = new Map(rows.map((facts) => [`${facts.kind} ${facts.id}`, facts]))

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { JsonObject } from '../../json.ts'
 import { micros } from '../../money.ts'
 import { unitPrice } from '../../plugin/metered.ts'
 import { showMetered } from '../../usage/usage-view.ts'
@@ -45,6 +46,8 @@ export interface ServiceEndpoint {
   readonly tested: boolean
   readonly inputSchema: unknown
   readonly outputSchema: unknown
+  /** Input of the latest test call of its provider that passed. */
+  readonly sample: JsonObject | null
 }
 
 const SERVICE_COLUMNS = `
@@ -158,7 +161,10 @@ export async function findService(
        v.unit_amount AS "unitAmount", v.unit_per AS "unitPer",
        v.version AS "priceVersion", e.input_schema AS "inputSchema",
        e.output_schema AS "outputSchema", NOT EXISTS (SELECT FROM untested u
-         WHERE u.method = e.method AND u.path = e.path) AS tested
+         WHERE u.method = e.method AND u.path = e.path) AS tested,
+       (SELECT t.input FROM hub.endpoint_test t
+         WHERE t.service = e.service AND t.method = e.method AND t.path = e.path
+           AND t.input IS NOT NULL ORDER BY t.passed_at DESC, t.digest LIMIT 1) AS sample
      FROM hub.endpoint e
      JOIN LATERAL (SELECT * FROM hub.price WHERE endpoint = e.id
        ORDER BY version DESC LIMIT 1) v ON true

@@ -4,13 +4,25 @@ import { findUntested } from './endpoint-tests.ts'
 
 type Queryable = Pick<PoolClient, 'query'>
 
+export const MISSING_KINDS = ['endpoint', 'price', 'secret', 'test'] as const
+
+/** Part that a service needs before it can be sold. */
+export interface MissingPart {
+  readonly kind: (typeof MISSING_KINDS)[number]
+  /** In words: `a price of GET /tides`. */
+  readonly what: string
+}
+
 /** Lists what the declaration of a service lacks: endpoints, prices and the secret. */
-export async function missingDeclarations(on: Queryable, slug: string): Promise<readonly string[]> {
+export async function missingDeclarations(
+  on: Queryable,
+  slug: string,
+): Promise<readonly MissingPart[]> {
   return [...(await findMissingPrices(on, slug)), ...(await findMissingSecret(on, slug))]
 }
 
 /** Lists what a service still needs before it can be sold. */
-export async function missingParts(on: Queryable, slug: string): Promise<readonly string[]> {
+export async function missingParts(on: Queryable, slug: string): Promise<readonly MissingPart[]> {
   return [
     ...(await missingDeclarations(on, slug)),
     ...(await findMissingTests(on, slug)).map(neededTest),
@@ -18,7 +30,10 @@ export async function missingParts(on: Queryable, slug: string): Promise<readonl
 }
 
 /** Describes the test call that an endpoint needs. */
-export const neededTest = (route: string): string => `a passing test call of ${route}`
+export const neededTest = (route: string): MissingPart => ({
+  kind: 'test',
+  what: `a passing test call of ${route}`,
+})
 
 /** Lists the untested endpoints of a service whose provider does not waive the tests. */
 export async function findMissingTests(on: Queryable, slug: string): Promise<readonly string[]> {
@@ -37,15 +52,16 @@ export const assertComplete = async (on: Queryable, slug: string): Promise<void>
 export const assertDeclared = async (on: Queryable, slug: string): Promise<void> =>
   assertNone(await missingDeclarations(on, slug))
 
-function assertNone(missing: readonly string[]): void {
+function assertNone(missing: readonly MissingPart[]): void {
   if (missing.length === 0) return
-  throw new Fault('service_incomplete', `The service still needs: ${missing.join(', ')}.`, {
+  const list = missing.map(({ what }) => what).join(', ')
+  throw new Fault('service_incomplete', `The service still needs: ${list}.`, {
     extras: { missing },
   })
 }
 
 /** Lists endpoints without a price, or the lack of any endpoint. */
-async function findMissingPrices(on: Queryable, slug: string): Promise<readonly string[]> {
+async function findMissingPrices(on: Queryable, slug: string): Promise<readonly MissingPart[]> {
   const { rows } = await on.query<{ endpoints: number; unpriced: string[] }>(
     `SELECT count(*)::integer AS endpoints, coalesce(array_agg(e.method || ' ' || e.path
          ORDER BY e.position) FILTER (WHERE NOT EXISTS (SELECT FROM hub.upstream_price p
@@ -55,12 +71,12 @@ async function findMissingPrices(on: Queryable, slug: string): Promise<readonly 
     [slug],
   )
   const { endpoints = 0, unpriced: routes = [] } = rows[0] ?? {}
-  if (endpoints === 0) return ['an endpoint']
-  return routes.map((route) => `a price of ${route}`)
+  if (endpoints === 0) return [{ kind: 'endpoint', what: 'an endpoint' }]
+  return routes.map((route) => ({ kind: 'price', what: `a price of ${route}` }))
 }
 
 /** Finds a secret that the imported document requires and that is not set. */
-async function findMissingSecret(on: Queryable, slug: string): Promise<readonly string[]> {
+async function findMissingSecret(on: Queryable, slug: string): Promise<readonly MissingPart[]> {
   const { rows } = await on.query<{ secret: string | null; choices: string[][] | null }>(
     `SELECT i.report #>> '{wants,0,in}' || ' ' || (i.report #>> '{wants,0,name}') AS secret,
        i.report -> 'secretChoices' AS choices
@@ -74,6 +90,7 @@ async function findMissingSecret(on: Queryable, slug: string): Promise<readonly 
   )
   return rows.map(({ secret, choices }) => {
     const names = choices?.map((each) => each.join(' and ')) ?? []
-    return `a secret: ${names.join(', or ') || (secret ?? 'header Authorization')}`
+    const what = `a secret: ${names.join(', or ') || (secret ?? 'header Authorization')}`
+    return { kind: 'secret', what }
   })
 }

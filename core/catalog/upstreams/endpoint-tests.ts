@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import type { JsonObject } from '../../json.ts'
 
 type Queryable = Pick<PoolClient, 'query'>
 
@@ -13,7 +14,12 @@ export interface PassedTest {
   /** Digest of the endpoint before the call: see `readEndpointDigest`. */
   readonly digest: Buffer
   readonly latencyMs: number
+  /** Becomes the sample that buyers see. */
+  readonly input: JsonObject
 }
+
+/** Characters of JSON; larger inputs are not stored. */
+const SAMPLE_MAX = 4_000
 
 /** Lists `METHOD /path` of the endpoints that neither a test call nor a customer has proven. */
 export async function findUntested(on: Queryable, slug: string): Promise<readonly string[]> {
@@ -44,12 +50,13 @@ export async function readEndpointDigest(
 
 /** Stores a passed test, and drops the oldest ones of the same endpoint. */
 export async function recordPassedTest(on: Queryable, test: PassedTest): Promise<void> {
-  const { service, method, path, digest, latencyMs } = test
+  const { service, method, path, digest, latencyMs, input } = test
+  const text = JSON.stringify(input)
   await on.query(
-    `INSERT INTO hub.endpoint_test (service, method, path, digest, latency_ms)
-     VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (service, digest) DO UPDATE SET passed_at = now(), latency_ms = $5`,
-    [service, method, path, digest, latencyMs],
+    `INSERT INTO hub.endpoint_test (service, method, path, digest, latency_ms, input)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (service, digest) DO UPDATE SET (passed_at, latency_ms, input) = (now(), $5, $6)`,
+    [service, method, path, digest, latencyMs, text.length > SAMPLE_MAX ? null : text],
   )
   await on.query(
     `DELETE FROM hub.endpoint_test WHERE service = $1 AND digest IN (

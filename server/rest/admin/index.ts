@@ -3,6 +3,7 @@ import { type AccessReviewDeps, accessReviewRoutes } from './access-review.ts'
 import { type AuditDeps, auditRoutes } from './audit.ts'
 import { findRoutes } from './find.ts'
 import { type HealthBoardDeps, healthBoardRoutes } from './health.ts'
+import { incidentRoutes } from './incidents.ts'
 import { type KeyAdminDeps, keyAdminRoutes } from './keys.ts'
 import { type AddressRecoveryDeps, addressRecoveryRoutes } from './payout-address.ts'
 import { type ProviderAdminDeps, providerAdminRoutes } from './providers.ts'
@@ -30,6 +31,7 @@ export const adminRoutes = (
   ...retentionRoutes(deps),
   ...healthBoardRoutes(deps),
   ...findRoutes(deps),
+  ...incidentRoutes(deps),
   ...impactRoutes(deps),
   ...serviceAdminRoutes(deps),
   ...providerAdminRoutes(deps),

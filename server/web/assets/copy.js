@@ -2,7 +2,7 @@
 async function copyText(button) {
   const text = button.dataset.copy || button.parentElement.querySelector('code').textContent
   await navigator.clipboard.writeText(text)
-  button.textContent = 'Copied'
+  button.textContent = button.querySelector('svg') ? '✓' : 'Copied'
   if (button.ariaLabel) button.ariaLabel = button.ariaLabel.replace(/^Copy\b/, 'Copied')
 }
 

@@ -1,33 +1,16 @@
 import { z } from 'zod'
-import {
-  countCatalog,
-  countFacets,
-  type Facets,
-  HIT_ORDERS,
-  type HitFacts,
-  readFacts,
-} from '../../../core/catalog/search/facets.ts'
-import { type Hit, readHits } from '../../../core/catalog/search/hits.ts'
-import { search } from '../../../core/catalog/search/search.ts'
-import { readUptimeDays, type UptimeDay } from '../../../core/catalog/services/service-days.ts'
 import { usd } from '../../../core/money.ts'
-import { cachedFor } from '../../../core/runtime/cache.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
 import { facetList } from '../catalog-facets.ts'
+import { type FoundHits, HITS_MAX, openCatalogHits, PAGE_SIZE } from '../catalog-hits.ts'
 import { viewSwitch } from '../form.ts'
-import { pluralize } from '../format.ts'
+import { formatCount, pluralize } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import type { PageContent } from '../layout.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
 import { compareForm, searchHitCard } from '../service-cards.ts'
 import { withQuery } from '../table.ts'
-
-const PAGE_SIZE = 20
-/** Best hits of a search, which are filtered, sorted and paged through. */
-const HITS_MAX = 100
-const PAGES_MAX = HITS_MAX / PAGE_SIZE
-const CACHE_MS = 60_000
 
 /** Text of a filter; browsers send empty fields as ''. */
 const textField = (max: number) =>
@@ -56,7 +39,7 @@ const Query = z.object({
     .string()
     .max(20)
     .default('1')
-    .transform((text) => Math.min(Math.max(1, Math.floor(Number(text)) || 1), PAGES_MAX)),
+    .transform((text) => Math.max(1, Math.floor(Number(text)) || 1)),
 })
 type Query = z.infer<typeof Query>
 
@@ -64,20 +47,27 @@ const PATH = '/services'
 
 /** `/services`: services and listings in one list, with filters, counts and reasons of the hits. */
 export const catalogPage = (deps: SearchDeps): AnyPage => {
-  const catalogFacets = cachedFor(CACHE_MS, () => countCatalog(deps.pool))
+  const findHits = openCatalogHits(deps)
   return page(PATH, {
     access: 'public',
     query: Query,
     render: async ({ query }) => {
       if (!DOLLARS.test(query.max_price)) return invalidPrice(query)
-      const found = await findHits(deps, query)
-      const facets = query.q === '' ? await catalogFacets() : found.facets
+      const found = await findHits({
+        words: query.q,
+        type: query.type || undefined,
+        category: query.category || undefined,
+        maxPrice: query.max_price === '' ? undefined : usd(query.max_price),
+        minUptime: query.min_uptime === '' ? undefined : Number(query.min_uptime),
+        order: query.sort,
+        page: query.page,
+      })
       return {
         title: query.q === '' ? 'Services' : `${query.q}: services`,
         section: 'Services',
         description: 'APIs of this hub and of external sellers, paid per request.',
         main: html`${heading}${form(query)}<div class="catalog">${facetList(
-          facets,
+          found.facets,
           parametersOf(query),
         )}<div>${found.count === 0 ? noHits(query) : hitList(query, found)}</div></div>`,
       }
@@ -94,69 +84,6 @@ export const formerSearchPage = page('/search', {
 
 const heading = html`<h1>Services</h1><p class="lead">APIs of this hub and of external sellers, paid
 per request.</p>`
-
-interface FoundHits {
-  /** Hits of the page. */
-  readonly hits: readonly Hit[]
-  /** Figures of these hits, by id. */
-  readonly facts: ReadonlyMap<string, HitFacts>
-  /** Last days of the services among them, by slug. */
-  readonly days: ReadonlyMap<string, readonly UptimeDay[]>
-  /** Number of the page: the last one if the query names a later one. */
-  readonly page: number
-  /** Number of hits on all pages. */
-  readonly count: number
-  /** True if only the best hits were filtered and sorted. */
-  readonly isCut: boolean
-  /** Counts without the filters. */
-  readonly facets: Facets
-  readonly lowConfidence: boolean
-}
-
-async function findHits(
-  { pool, clock, semanticRanker }: SearchDeps,
-  query: Query,
-): Promise<FoundHits> {
-  const filters = {
-    type: query.type || undefined,
-    category: query.category || undefined,
-    maxPrice: query.max_price === '' ? undefined : usd(query.max_price),
-  }
-  const find = (filter: Partial<typeof filters>) => {
-    const all = { type: undefined, category: undefined, maxPrice: undefined, ...filter }
-    const request = { query: query.q, network: undefined, tag: undefined, limit: HITS_MAX, ...all }
-    return search(pool, clock, request, semanticRanker)
-  }
-  const isFiltered = Object.values(filters).some((value) => value !== undefined)
-  const found = await find(filters)
-  const read = await readFacts(pool, found.hits)
-  // One after the other: the second finds the vector of the query in the cache.
-  const counted = isFiltered && query.q !== '' ? await readFacts(pool, (await find({})).hits) : read
-  const minUptime = Number(query.min_uptime || 0)
-  const kept = read.filter(({ facts }) => minUptime === 0 || (facts.uptime ?? 0) >= minUptime)
-  const order = query.sort === 'relevance' ? undefined : HIT_ORDERS[query.sort]
-  const sorted = order ? kept.toSorted((a, b) => order(a.facts, b.facts)) : kept
-  const page = Math.max(1, Math.min(query.page, Math.ceil(sorted.length / PAGE_SIZE)))
-  const start = (page - 1) * PAGE_SIZE
-  const shown = sorted.slice(start, start + PAGE_SIZE)
-  const ranked = shown.map(({ hit }) => hit)
-  const native = ranked.filter(({ candidate }) => candidate.kind === 'native')
-  const slugs = native.map(({ candidate }) => candidate.id)
-  const [hits, days] = await Promise.all([
-    readHits(pool, ranked, clock.now()),
-    readUptimeDays(pool, slugs),
-  ])
-  return {
-    page,
-    hits,
-    days,
-    facts: new Map(shown.map(({ facts }) => [facts.id, facts])),
-    count: sorted.length,
-    isCut: found.hits.length === HITS_MAX,
-    facets: countFacets(counted.map(({ facts }) => facts)),
-    lowConfidence: found.lowConfidence,
-  }
-}
 
 /** Parameters of links to the first page. */
 const parametersOf = (query: Query) => ({
@@ -193,7 +120,9 @@ const pages = (query: Query, number: number, count: number): Html | false => {
     })}">${text}</a>`
   return (
     last > 1 &&
-    html`<nav class="pager" aria-label="Pages">${
+    html`<nav class="pager" aria-label="Pages"><span class="small muted">Page ${formatCount(
+      number,
+    )} of ${formatCount(last)}</span>${
       number > 1 && link(number - 1, 'Previous page', 'prev')
     }${number < last && link(number + 1, 'Next page', 'next')}</nav>`
   )

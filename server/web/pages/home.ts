@@ -7,7 +7,6 @@ import {
 } from '../../../core/catalog/services/published-services.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
 import { exampleInput } from '../../../core/testing/example.ts'
-import { COPY_SCRIPT } from '../assets.ts'
 import { copyableText } from '../code-tabs.ts'
 import { formatCount, formatDuration } from '../format.ts'
 import { type Html, html } from '../html.ts'
@@ -52,7 +51,6 @@ export const homePage = (deps: HomeDeps): AnyPage => {
         title: 'APIs for agents, paid per request',
         description:
           'Marketplace where software agents find APIs, pay per request in USDC and call them.',
-        scripts: [COPY_SCRIPT],
         main: html`<div class="hero"><section><h1>APIs for agents, paid per request</h1>
 <p class="lead">One key, or one signature, for every API. Pay with free calls, credits or x402.</p>
 <p class="actions"><a class="button" href="/account/keys#make">Get an API key</a>
@@ -80,8 +78,8 @@ function firstCall(
   const { listing: chosen, endpoints = [] } = service ?? {}
   const [endpoint] = endpoints.toSorted((a, b) => Number(a.price - b.price))
   if (!chosen || !endpoint) return undefined
-  const { method, path, inputSchema } = endpoint
-  const input = exampleInput(inputSchema)
+  const { method, path, inputSchema, sample } = endpoint
+  const input = sample ?? exampleInput(inputSchema)
   return html`<section><h2>Your first call</h2>${serviceSnippets(
     { slug: chosen.slug, method, path, input },
     entryPoints,

@@ -11,7 +11,6 @@ import { REASONS } from '../../../core/catalog/listings/reasons.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { dollars } from '../../../core/money.ts'
-import { COPY_SCRIPT } from '../assets.ts'
 import {
   formatDollars,
   formatDuration,
@@ -26,7 +25,7 @@ import { type PriceStep, priceChart } from '../price-chart.ts'
 import { fieldList } from '../schema-fields.ts'
 import { type ChartDay, serviceCharts } from '../service-charts.ts'
 import { type EntryPoints, listingSnippets } from '../snippets.ts'
-import { cardTable, metrics } from '../table.ts'
+import { cardTable, metrics, timeAgo } from '../table.ts'
 import type { ServiceDeps } from './service.ts'
 
 const DAYS = 30
@@ -67,7 +66,6 @@ export const listingPage = ({
         title: listing.name,
         section: 'Services',
         description: listing.description,
-        scripts: [COPY_SCRIPT],
         main: html`<h1>${listing.name} <span class="badge">external</span></h1>
 <p class="lead">${listing.description}</p>${[
           sellerFacts(listing),
@@ -186,7 +184,7 @@ function changePart({ changes: all }: ListingHistory): Html | undefined {
   return html`<h2>Changes</h2>${cardTable(
     'Changes',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
       { head: 'Field', cell: ({ field }) => field },
       { head: 'Before', cell: (each) => changeValue(each, each.before) },
       { head: 'After', cell: (each) => changeValue(each, each.after) },
@@ -204,7 +202,7 @@ function probePart({ probes: all }: ListingHistory): Html | undefined {
   return html`<h2>Probes</h2>${cardTable(
     'Probes',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
       {
         head: 'Outcome',
         cell: ({ outcome }) =>

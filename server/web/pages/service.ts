@@ -16,7 +16,6 @@ import {
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { exampleInput } from '../../../core/testing/example.ts'
-import { COPY_SCRIPT } from '../assets.ts'
 import { assistantSetup } from '../assistant-setup.ts'
 import {
   formatCount,
@@ -73,7 +72,6 @@ export const servicePage = ({ pool, clock, ...urls }: ServiceDeps): AnyPage =>
         title: listing.name,
         section: 'Services',
         description: listing.summary,
-        scripts: [COPY_SCRIPT],
         main: html`<p class="breadcrumb"><a
 href="/services">Services</a></p><h1>${listing.name}</h1>
 <p class="lead">${listing.summary}</p><p class="facts"><span>By
@@ -202,8 +200,8 @@ const serviceMetrics = (listing: PublishedService): Html =>
   })
 
 function endpointPart(slug: string, endpoint: ServiceEndpoint, entryPoints: EntryPoints): Html {
-  const { method, path, summary, priceVersion, inputSchema, outputSchema } = endpoint
-  const input = exampleInput(inputSchema)
+  const { method, path, summary, priceVersion, inputSchema, outputSchema, sample } = endpoint
+  const input = sample ?? exampleInput(inputSchema)
   return html`<article class="endpoint" id="${idOf(endpoint)}">
 <h3><code>${method} ${path}</code>${!endpoint.tested && UNTESTED_BADGE}</h3>
 <p>${summary}</p>${!endpoint.tested && UNTESTED_NOTE}<p class="facts"><span>

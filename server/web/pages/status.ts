@@ -9,6 +9,7 @@ import {
   listServices,
   type PublishedService,
 } from '../../../core/catalog/services/published-services.ts'
+import { listReportedIncidents } from '../../../core/catalog/services/reported-incidents.ts'
 import { readUptimeDays, type UptimeDay } from '../../../core/catalog/services/service-days.ts'
 import {
   type LastVerification,
@@ -20,7 +21,7 @@ import {
 } from '../../../core/payments/operations/outgoing-switch.ts'
 import { formatDuration, formatPercent, formatTime, pluralize } from '../format.ts'
 import { type Html, html } from '../html.ts'
-import { incidentList } from '../incidents.ts'
+import { incidentList, openIncidents } from '../incidents.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
 import { uptimeStrip } from '../service-charts.ts'
@@ -34,12 +35,13 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
     access: 'public',
     query: z.object({ cursor: z.string().max(40).optional() }),
     render: async ({ query: { cursor } }) => {
-      const [rows, today, outgoing, verification, incidents] = await Promise.all([
+      const [rows, today, outgoing, verification, incidents, reported] = await Promise.all([
         listServices(pool, { limit: PAGE_SIZE + 1, after: cursor }),
         readServiceHealthToday(pool),
         new OutgoingSwitch(pool).state(),
         readLastVerification(pool),
         listIncidents(pool),
+        listReportedIncidents(pool),
       ])
       const services = rows.slice(0, PAGE_SIZE)
       const next = rows.length > PAGE_SIZE ? (services.at(-1)?.slug ?? null) : null
@@ -50,7 +52,7 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       return {
         title: 'Status',
         section: 'Status',
-        main: html`<h1>Status</h1>${summary(today)}${ledgerNotice(verification)}${pauseNotice(
+        main: html`<h1>Status</h1>${openIncidents(reported)}${summary(today)}${ledgerNotice(verification)}${pauseNotice(
           outgoing,
         )}${
           services.length === 0
@@ -60,7 +62,7 @@ if the service failed, timed out or was unreachable. Full green bars: at least 9
 least 95 %; low red bars: less; gray: no calls.</p><ul class="service-states">${services.map(
                 (service) => serviceRow(service, days.get(service.slug) ?? []),
               )}</ul>${pager('/status', { cursor }, next)}`
-        }${incidentList(incidents, INCIDENT_DAYS)}`,
+        }${incidentList(incidents, reported, INCIDENT_DAYS)}`,
       }
     },
   })

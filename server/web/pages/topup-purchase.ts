@@ -10,7 +10,7 @@ import { alignedFormatter, formatDollars, formatTime } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { flashMessage } from '../messages.ts'
 import { qrCode } from '../qr-code.ts'
-import { breakableHex, definitionList, table, withQuery } from '../table.ts'
+import { definitionList, shortHash, table, timeAgo, withQuery } from '../table.ts'
 import { walletChoice } from '../wallet-signature.ts'
 
 /** Purchase that the address of the page names. */
@@ -82,8 +82,8 @@ export const receipt = ({ keyId, mine }: Purchase, paid: RecentPurchase): Html =
     'New balance': mine && formatDollars(mine.balance_microdollars ?? 0),
     Key: html`<code>${keyId}</code>`,
     Paid: formatTime(paid.claimedAt),
-    'From wallet': breakableHex(paid.payer),
-    Transaction: paid.transaction !== null && breakableHex(paid.transaction),
+    'From wallet': shortHash(paid.payer),
+    Transaction: paid.transaction !== null && shortHash(paid.transaction),
   })}<p class="actions">${
     mine &&
     html`<a class="button" href="/account/keys/${keyId}">View key</a>
@@ -102,7 +102,7 @@ credits.</p>`
   }${table(
     'Payments of the last day',
     [
-      { head: 'Time', noWrap: true, cell: (each) => formatTime(each.claimedAt) },
+      { head: 'Time', noWrap: true, cell: (each) => timeAgo(each.claimedAt) },
       { head: 'Amount', number: true, cell: (each) => format(each.amount) },
       {
         head: 'State',

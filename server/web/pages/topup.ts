@@ -16,7 +16,7 @@ import { purchaseId, type TopupOrder } from '../../rest/account/topups.ts'
 import type { InProcessApi } from '../../rest/in-process.ts'
 import { inputFault } from '../../rest/input-errors.ts'
 import type { ListPage } from '../../rest/paging.ts'
-import { COPY_SCRIPT, TOPUP_SCRIPT } from '../assets.ts'
+import { TOPUP_SCRIPT } from '../assets.ts'
 import { selectOptions, viewSwitch } from '../form.ts'
 import { formatDollars } from '../format.ts'
 import { type Html, html } from '../html.ts'
@@ -120,7 +120,7 @@ async function purchaseParts(deps: TopupDeps, key: KeyCredits, purchase: Purchas
     return { title, main, scripts: [] }
   }
   const terms = { treasury, genesis: await deps.genesis() }
-  const scripts = [COPY_SCRIPT, TOPUP_SCRIPT]
+  const scripts = [TOPUP_SCRIPT]
   if (claim) {
     const pending = pendingPayment({ ...purchase, amount }, terms)
     return { title, main: html`${paymentSteps('Confirm')}${pending}`, scripts }

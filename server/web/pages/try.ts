@@ -17,7 +17,6 @@ import type { CallRequest } from '../../proxy/call-types.ts'
 import { parseMaxPrice } from '../../proxy/quote.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
 import type { ListPage } from '../../rest/paging.ts'
-import { COPY_SCRIPT } from '../assets.ts'
 import { callResult } from '../call-result.ts'
 import { filterBar, form, formFields, selectFilter } from '../form.ts'
 import { formatDollars } from '../format.ts'
@@ -84,7 +83,6 @@ export const tryPage = (deps: TryDeps): AnyPage =>
       return {
         title: `Try ${listing.name}`,
         section: 'Services',
-        scripts: [COPY_SCRIPT],
         main: html`<p class="breadcrumb"><a href="/services">Services</a> ›
 <a href="/services/${slug}">${listing.name}</a></p><h1>Try ${listing.name}</h1>
 <p class="lead">Fill in the form and make a real call.</p>${[
@@ -99,25 +97,22 @@ export const tryPage = (deps: TryDeps): AnyPage =>
           deps,
           slug,
           endpoint,
-          request,
+          submittedInput(endpoint, request.submission?.values),
         )}</section></div>`,
       }
     },
   })
 
-/** Code of the call with the submitted input, else with an example. */
-function codeOf(
+const codeOf = (
   { baseUrl, proxyUrl, mcpUrl, command }: TryDeps,
   slug: string,
-  { method, path, inputSchema }: ServiceEndpoint,
-  { submission }: PageRequest,
-): Html {
-  const input = submittedInput(inputSchema, submission?.values)
-  return serviceSnippets(
+  { method, path }: ServiceEndpoint,
+  input: unknown,
+): Html =>
+  serviceSnippets(
     { slug, method, path, input },
     { baseUrl: baseUrl(), proxyUrl: proxyUrl(), mcpUrl: mcpUrl(), command: command() },
   )
-}
 
 async function serviceOf(pool: Pool, slug: string) {
   const found = await findService(pool, slug)
@@ -167,7 +162,6 @@ function runForm(
   const builders = formFields('run', submission)
   // A run that failed keeps its name, so that repeating it after a lost response is charged once.
   const isRepeat = submission !== undefined && submission.message !== ''
-  const schema = endpoint.inputSchema
   return form({
     act: 'run',
     submit: 'Run',
@@ -178,7 +172,7 @@ function runForm(
       max_price: String(endpoint.price),
     },
     fields: [
-      ...inputFormFields(inputFieldsOf(schema), schema, builders),
+      ...inputFormFields(inputFieldsOf(endpoint.inputSchema), endpoint.sample, builders),
       keys.length > 0 && builders.select(KEY_FIELD, keyOptions(keys)),
     ],
   })

@@ -32,7 +32,9 @@ describe('before an imported API is sold', function () {
     await put(slug, ENDPOINTS)
     const refused = await activate(slug)
     expect([refused.status, refused.body['code']]).to.deep.equal([409, 'service_incomplete'])
-    const missing = ['a passing test call of POST /one', 'a passing test call of POST /two']
+    const missing = ['/one', '/two'].map((path) => {
+      return { kind: 'test', what: `a passing test call of POST ${path}` }
+    })
     expect(refused.body['missing']).to.deep.equal(missing)
     expect((await test(slug, '/one'))['delivered']).to.equal(true)
     expect((await view(slug))['untested']).to.deep.equal(['POST /two'])

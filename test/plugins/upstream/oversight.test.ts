@@ -139,7 +139,9 @@ describe('the operator of the hub', () => {
     )
     expect(await statuses()).to.deep.equal([200, 404])
     const seen = await view(bad)
-    expect(seen['missing']).to.deep.equal(['the secret header x-token: set it again'])
+    expect(seen['missing']).to.deep.equal([
+      { kind: 'secret', what: 'the secret header x-token: set it again' },
+    ])
     expect((seen['secrets'] as Body[])[0]).to.include({ name: 'x-token', readable: false })
     expect((await listed(bad))['unreadable_secrets']).to.deep.equal(['header x-token'])
     expect((await listed(good))['unreadable_secrets']).to.deep.equal([])

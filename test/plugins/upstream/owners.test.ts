@@ -45,12 +45,17 @@ describe('providers of APIs', () => {
 
   it('sell a draft once it is complete and approved, and nobody finds it before', async () => {
     const slug = await draft()
-    expect(await view(slug)).to.deep.include({ state: 'draft', missing: ['an endpoint'] })
+    expect(await view(slug)).to.deep.include({
+      state: 'draft',
+      missing: [{ kind: 'endpoint', what: 'an endpoint' }],
+    })
     expect(await codeOf(act(slug, 'activate'))).to.deep.equal([409, 'service_incomplete'])
     const { price_microdollars: _, ...unpriced } = endpoint()
     await put(slug, [unpriced])
-    const test = 'a passing test call of POST /do'
-    expect((await view(slug))['missing']).to.deep.equal(['a price of POST /do', test])
+    expect((await view(slug))['missing']).to.deep.equal([
+      { kind: 'price', what: 'a price of POST /do' },
+      { kind: 'test', what: 'a passing test call of POST /do' },
+    ])
     await put(slug, [endpoint()])
     expect((await act(slug, 'activate')).body['state']).to.equal('pending')
     const calling = () => codeOf(call(slug, '/do', { body: {} }))

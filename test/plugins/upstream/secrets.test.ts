@@ -113,10 +113,12 @@ describe('the upstream credential of an API', () => {
       send('PUT', `/v1/provider/services/${slug}/secret`, {
         secrets: values.map((value) => ({ in: 'query', name: 'k', value })),
       })
-    const missing = ['a secret: query k']
+    const missing = [{ kind: 'secret', what: 'a secret: query k' }]
     await bring('locked', { '/mine': get(), '/open': get({ security: [] }) })
-    const tests = ['a passing test call of GET /mine', 'a passing test call of GET /open']
-    expect((await world.view('locked'))['missing']).to.have.members([...missing, ...tests])
+    const tests = ['/mine', '/open'].map((path) => {
+      return { kind: 'test', what: `a passing test call of GET ${path}` }
+    })
+    expect((await world.view('locked'))['missing']).to.have.deep.members([...missing, ...tests])
     const refused = await act('locked', 'activate')
     expect([refused.status, refused.body['code']]).to.deep.equal([409, 'service_incomplete'])
     expect(refused.body['missing']).to.deep.equal(missing)

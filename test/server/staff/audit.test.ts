@@ -19,6 +19,7 @@ import {
   readAudit,
 } from './fixture.ts'
 import {
+  incidentActions,
   nameActions,
   type PrivilegedAction,
   payoutActions,
@@ -80,6 +81,7 @@ describe('the audit log', () => {
     ...payoutActions(hub),
     ...rateActions(hub),
     ...nameActions(hub),
+    ...incidentActions(hub),
     'POST /v1/admin/providers/{id}/owner': {
       act: 'provider.assign',
       good: async () => ['example', { name: ada.address, reason }],

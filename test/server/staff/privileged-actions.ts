@@ -56,6 +56,11 @@ export const SIMPLE_ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     }),
     bad: ['', { debit: 'expenses:nothing', credit: 'equity:opening', amount: 5, reason }],
   },
+  'POST /v1/admin/incidents': {
+    act: 'incident.report',
+    good: withInput('', { title: 'Slow payments', message: 'Payments take longer.', reason }),
+    bad: ['', { title: 'Slow', service: 'nowhere', message: 'It takes longer.', reason }],
+  },
   'POST /v1/finance/exports': {
     act: 'export.start',
     good: withInput('', { format: 'csv', reason }),
@@ -124,6 +129,22 @@ export const rateActions = (hub: () => TestHub): Readonly<Record<string, Privile
       return [String(asked.body['id']), { requests_per_minute: 700, reason }]
     },
     bad: ['rrq_0000000000000000', { requests_per_minute: 700, reason }],
+  },
+})
+
+/** Updates of a reported incident. */
+export const incidentActions = (
+  hub: () => TestHub,
+): Readonly<Record<string, PrivilegedAction>> => ({
+  'POST /v1/admin/incidents/{id}': {
+    act: 'incident.update',
+    good: async () => {
+      const { admin } = hub().database
+      const id = 'inc_0123456789abcdef'
+      await admin.query(`INSERT INTO hub.incident (id, title) VALUES ($1, 'Slow search')`, [id])
+      return [id, { state: 'resolved', message: 'Search is fast again.', reason }]
+    },
+    bad: ['inc_0000000000000000', { state: 'resolved', message: 'It is over.', reason }],
   },
 })
 

@@ -6,6 +6,7 @@ import { useHub } from '../../support/suite.ts'
 describe('the catalog and the status page', function () {
   this.timeout(120_000)
   const hub = useHub()
+  before(() => hub().database.admin.query(PLANT_LISTINGS))
   const open = async (path: string) => {
     const { text, status } = await ask(hub().url, path, { headers: { accept: 'text/html' } })
     expect(status, path).to.equal(200)
@@ -58,6 +59,13 @@ describe('the catalog and the status page', function () {
       )
     await plant('echo', [40, 700], [94, 6])
     await plant('analysis', [30, 900], [95, 5])
+    await admin.query(
+      `INSERT INTO hub.service_day (service, day, calls, up, delivered, failed, latency_ms)
+       SELECT slug, (now() AT TIME ZONE 'UTC')::date, 100, 100, 100, 0, 5000
+       FROM unnest('{echo,analysis}'::text[]) slug
+       ON CONFLICT (service, day) DO UPDATE SET calls = 100, up = 100`,
+    )
+    await admin.query('SELECT hub.refresh_service_signals()')
     const page = await open('/services?type=native&sort=latency')
     expect(names(page).slice(0, 2)).to.deep.equal(['Analysis', 'Echo'])
     const facts = page('.card .facts').toArray()
@@ -78,6 +86,7 @@ describe('the catalog and the status page', function () {
     const cards = await open('/services')
     const ids = cards('input[form=compare]')
       .toArray()
+      .slice(0, 6)
       .map((box) => `id=${String(cards(box).val())}`)
     expect(ids.length).to.be.greaterThan(4)
     const page = await open(`/compare?id=echo&id=echo&${ids.join('&')}`)
@@ -96,6 +105,42 @@ describe('the catalog and the status page', function () {
     for (const number of ['6', '-1', '0', 'x', '1e9']) {
       expect(names(await open(`/services?type=native&page=${number}`)), number).to.deep.equal(first)
     }
+  })
+
+  it('leads from page to page through the whole catalog, in every order', async () => {
+    const { admin } = hub().database
+    const { rows } = await admin.query<{ total: number }>(
+      'SELECT count(*)::integer AS total FROM hub.search_document',
+    )
+    const { total = 0 } = rows[0] ?? {}
+    expect(total).to.be.greaterThan(130)
+    for (const sort of ['', 'price', 'latency', 'uptime', 'calls']) {
+      const found = new Set<string>()
+      let [next, pages]: [string | undefined, number] = [`/services?sort=${sort || 'relevance'}`, 0]
+      let text = ''
+      while (next !== undefined) {
+        const page = await open(next)
+        const links = page('.card h2 > a').toArray()
+        for (const link of links) found.add(String(page(link).attr('href')))
+        text = page('.pager').text()
+        next = page('.pager [rel=next]').attr('href')
+        pages++
+      }
+      expect(pages, sort).to.equal(Math.ceil(total / 20))
+      expect(text, sort).to.include(`Page ${pages} of ${pages}`)
+      expect(found.size, sort).to.equal(total)
+    }
+  })
+
+  it('filters and sorts over the whole catalog, not over its best documents', async () => {
+    const page = await open('/services?category=planted-even&min_uptime=99')
+    expect(names(page)).to.deep.equal(['Planted 130'])
+    expect(page('.card').text()).to.include('p95 870 ms')
+    const fastest = await open('/services?category=planted-even&sort=latency')
+    expect(names(fastest).slice(0, 2)).to.deep.equal(['Planted 130', 'Planted 128'])
+    const cheapest = await open('/services?category=planted-odd&sort=price&max_price=0.0499')
+    expect(names(cheapest)).to.have.length(15)
+    expect(names(cheapest)[0]).to.equal('Planted 129')
   })
 
   it('marks new and failing services', async () => {
@@ -150,3 +195,16 @@ describe('the catalog and the status page', function () {
     expect(feed('item link').last().text()).to.match(/\/status#analysis-\d{4}-\d\d-\d\d$/)
   })
 })
+
+/** 130 external listings. The last one is the fastest and the only one above 99 % uptime. */
+const PLANT_LISTINGS = `
+  INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags,
+    provider, scheme, network, asset, pay_to, price, payable, offers, state, rank, listed_at,
+    last_verified_at, next_probe_at, uptime, latency_p50_ms, latency_p95_ms)
+  SELECT 'ext_' || lpad(i::text, 22, 'P'), 'https://planted' || i || '.example/v1', 'GET',
+    'https://planted' || i || '.example', 'planted' || i || '.example', 'Planted ' || i,
+    'One of many listings.', CASE i % 2 WHEN 0 THEN 'planted-even' ELSE 'planted-odd' END, '{}',
+    'planted' || i, 'exact', 'eip155:8453', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    '0x' || lpad(to_hex(i), 40, '0'), 50000 - i, true, '[{"network": "eip155:8453"}]', 'active', 1,
+    now(), now(), NULL, CASE i WHEN 130 THEN 100 ELSE 98 END, 400, 1000 - i
+  FROM generate_series(1, 130) i`

@@ -12,6 +12,7 @@ import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
 import { createException, createStaff, createVisitor, dataOf } from '../staff/fixture.ts'
+import { adminTests } from './admin-tests.ts'
 import { auditTests } from './audit-tests.ts'
 import { flashMessageTests } from './flash-message-tests.ts'
 import { type TabOptions, useTabs } from './tabs.ts'
@@ -193,6 +194,7 @@ describe('pages of finance and administrators in a browser', function () {
   walletTransferTests(hub, tabs, () => fay)
   flashMessageTests(tabs, () => fay)
   auditTests(hub, tabs, () => fay)
+  adminTests(hub, tabs, () => ann)
 
   it('the trial balance links to each account and its postings', async () => {
     const { page, open, close } = await tab(fay, { scripts: false })

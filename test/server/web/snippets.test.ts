@@ -52,7 +52,7 @@ describe('snippets on pages', () => {
   }
 
   const PAGES = {
-    'a service that takes a body': ['/services/echo#post-say', /delivery from Oslo/],
+    'a service that takes a body': ['/services/echo#post-say', /Hello, world/],
     'a service that takes a query': ['/services/magazine#get-fetch', /word_count/],
     'an external API': ['listing of /shout', /shouted/],
   } as const

@@ -19,6 +19,21 @@ const PRINTED_CONTROLS = `[...document.querySelectorAll(
   ':is(.main-nav, .sidebar) ul, form, button')]
   .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`
 
+/** Bytes of a page as they were sent: compressed, with its style sheet and scripts. */
+const WEIGHT = `[...performance.getEntriesByType('navigation'),
+  ...performance.getEntriesByType('resource').filter(({ initiatorType }) => initiatorType !== 'img')]
+  .reduce((bytes, { encodedBodySize }) => bytes + encodedBodySize, 0)`
+const WEIGHT_MAX = 30_720
+
+/** Sum of the layout shifts since the page was opened, without those that a visitor caused. */
+export const LAYOUT_SHIFT = `new Promise((resolve) => {
+  let sum = 0
+  new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) sum += value
+  }).observe({ type: 'layout-shift', buffered: true })
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => resolve(sum))))
+})`
+
 /** Width of the narrowest phones, in CSS pixels. */
 const PHONE_WIDTH = 320
 /** Width of A4 without margins, in CSS pixels. */
@@ -77,7 +92,7 @@ export function useTabs(url: () => string) {
     }
   }
 
-  /** Asserts that a page is accessible, fits phone and paper, and logs no errors. */
+  /** Asserts that a page is accessible, light and steady, fits phone and paper, and logs no errors. */
   async function assertAccessible(tab: Tab, path: string, status = 200): Promise<void> {
     const { page, errors, emulate, go } = tab
     const assertNone = async (expression: string, what: string) =>
@@ -89,6 +104,8 @@ export function useTabs(url: () => string) {
     await page.setBypassCSP(true) // for axe
     await emulate({ scheme: 'light', width: 1_200 })
     expect((await go(path))?.status(), path).to.equal(status)
+    expect(await page.evaluate(LAYOUT_SHIFT), `${path} shifts its layout`).to.equal(0)
+    expect(await page.evaluate(WEIGHT), `${path} is heavy`).to.be.within(1, WEIGHT_MAX)
     await assertNone(DUPLICATE_IDS, 'has duplicate ids')
     await assertNone(CLIPPED_TABLES, 'hides a column')
     await emulate({ width: PAPER_WIDTH })

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import type { PartEncoding, RequestEncoding, UpstreamEndpoint } from '../../../plugin/upstreams.ts'
 import type { DocumentReader, Operation } from './document.ts'
+import { withBodyExample } from './examples.ts'
 import type { Inputs } from './parameters.ts'
 import type { SchemaScope } from './schema-reader.ts'
 
@@ -51,7 +52,7 @@ export function readBody(
     return refs.addGap(where, `its media type is not supported: ${Object.keys(content)[0]}`)
   const [type, kind] = found
   const media = refs.resolve(content[type], where) ?? {}
-  const schema = schemas.read(media['schema'] ?? {}, where, scope)
+  const schema = withBodyExample(schemas.read(media['schema'] ?? {}, where, scope), media)
   const encoding = {
     ...(!isDefaultType(type, kind) && { contentType: type }),
     ...((kind === 'form' || kind === 'multipart') && partsOf(media, schema, kind)),

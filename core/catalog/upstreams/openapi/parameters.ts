@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../../json.ts'
 import type { ParameterStyle } from '../../../plugin/upstreams.ts'
 import { parameterNames } from '../../services/paths.ts'
 import type { DocumentReader, Operation } from './document.ts'
+import { withExample } from './examples.ts'
 import type { SchemaScope } from './schema-reader.ts'
 
 /** Input members of an operation, with their places. */
@@ -102,7 +103,7 @@ function addParameter(
   const schema = reader.schemas.read(media ?? parameter['schema'] ?? {}, where, scope)
   const { description } = parameter
   const text = typeof description === 'string' && { description: description.slice(0, 1_000) }
-  inputs.properties[member] = { ...text, ...schema }
+  inputs.properties[member] = withExample({ ...text, ...schema }, parameter)
   if (isRequired) inputs.required.push(member)
   if (place === 'query') inputs.query.push(member)
   if (member !== name || !isDefaultStyle(style, place, schema)) {

@@ -33,7 +33,9 @@ const TestOrder = z.strictObject({
     .max(310)
     .regex(/^(?:GET|POST|PUT|PATCH|DELETE) \//, 'must be METHOD /path of a listed endpoint')
     .meta({ description: 'Listed endpoint, such as GET /cities/{city}/weather.' }),
-  input: z.record(z.string(), z.unknown()).default({}),
+  input: z.record(z.string(), z.unknown()).default({}).meta({
+    description: 'If the call passes, buyers see this input as the sample of the endpoint.',
+  }),
 })
 
 const TestResult = z.object({
@@ -79,7 +81,7 @@ export const serviceTestRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
           extras: { endpoints },
         })
       }
-      const issues = await checkValue(endpoint.input)(input)
+      const issues = [...findPlaceholders(input), ...(await checkValue(endpoint.input)(input))]
       if (issues.length > 0) {
         const [first] = issues
         throw new Fault('validation_failed', `/input${first?.path}: ${first?.message}.`, {
@@ -91,13 +93,20 @@ export const serviceTestRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
       const digest = await readEndpointDigest(deps.pool, slug, method, path)
       const result = await runTest(deps, slug, endpoint, input)
       if (result.delivered && digest) {
-        const passed = { service: slug, method, path, digest, latencyMs: result.latency_ms }
+        const latencyMs = result.latency_ms
+        const passed = { service: slug, method, path, digest, latencyMs, input }
         await savePassedTest(deps, ownerOf(request), passed)
       }
       return { body: result }
     },
   }),
 ]
+
+/** Texts in place of samples that a schema lacks: see `exampleInput`. */
+const findPlaceholders = (input: Readonly<Record<string, unknown>>): readonly Issue[] =>
+  Object.entries(input)
+    .filter(([name, value]) => value === `<${name}>`)
+    .map(([name]) => ({ path: `/${name}`, message: 'must be a real value, not a placeholder' }))
 
 /** @throws Fault `service_suspended` if the service or its provider is suspended */
 async function assertTestable({ pool }: ServiceDeps, { slug, state, provider }: UpstreamInfo) {

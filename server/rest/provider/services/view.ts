@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { readReview } from '../../../../core/catalog/review/versions.ts'
 import {
   findMissingTests,
+  MISSING_KINDS,
+  type MissingPart,
   missingDeclarations,
   neededTest,
 } from '../../../../core/catalog/upstreams/completeness.ts'
@@ -103,7 +105,9 @@ export const ImportView = z.object({
 
 export const ServiceView = z.object({
   ...serviceFields,
-  missing: z.array(z.string()).meta({ description: 'What is missing before it can be sold.' }),
+  missing: z
+    .array(z.object({ kind: z.enum(MISSING_KINDS), what: z.string() }))
+    .meta({ description: 'What is missing before it can be sold.' }),
   untested: z.array(z.string()).meta({
     description: 'Endpoints that need a passing test call, unless you waive it on activation.',
   }),
@@ -211,8 +215,10 @@ export async function showSecrets(
   }))
 }
 
-const missingSecret = (secret: z.infer<typeof SecretView>): readonly string[] =>
-  secret.readable ? [] : [`the secret ${secret.in} ${secret.name}: set it again`]
+const missingSecret = (secret: z.infer<typeof SecretView>): readonly MissingPart[] =>
+  secret.readable
+    ? []
+    : [{ kind: 'secret', what: `the secret ${secret.in} ${secret.name}: set it again` }]
 
 async function showEndpoints(pool: ServiceDeps['pool'], slug: string) {
   const [endpoints, prices] = await Promise.all([

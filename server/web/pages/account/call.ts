@@ -9,7 +9,7 @@ import { formatDollars, formatTime, usageText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
-import { definitionList, withQuery } from '../../table.ts'
+import { definitionList, shortHash, withQuery } from '../../table.ts'
 
 /** Key of the call. If empty, all keys of the account are searched. */
 const Query = z.object({ key: z.string().max(40).default('') })
@@ -103,7 +103,7 @@ const paymentPart = ({ payment }: CallJson): Html | undefined =>
         State: payment.state,
         Amount: formatDollars(payment.amount_microdollars),
         'Paid to': html`<code>${payment.pay_to}</code>`,
-        Transaction: payment.transaction !== null && html`<code>${payment.transaction}</code>`,
+        Transaction: payment.transaction !== null && shortHash(payment.transaction),
         Reason: payment.reason ?? undefined,
       })}`
 

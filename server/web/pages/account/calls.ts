@@ -18,18 +18,12 @@ import { dayBounds } from '../../../rest/days.ts'
 import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
 import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import {
-  alignedFormatter,
-  formatCount,
-  formatDuration,
-  formatTime,
-  usageText,
-} from '../../format.ts'
+import { alignedFormatter, formatCount, formatDuration, usageText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
-import { type Column, cardTable, pager, withQuery } from '../../table.ts'
+import { type Column, cardTable, pager, timeAgo, withQuery } from '../../table.ts'
 
 const PAGE_SIZE = 50
 /** Rows of a CSV file. */
@@ -221,9 +215,7 @@ function callTable({ rows, balances }: CallList): Html {
         head: 'Time',
         noWrap: true,
         cell: ({ id, at, keyId }) =>
-          keyId === null
-            ? formatTime(at)
-            : html`<a href="/account/calls/${id}">${formatTime(at)}</a>`,
+          keyId === null ? timeAgo(at) : html`<a href="/account/calls/${id}">${timeAgo(at)}</a>`,
       },
       {
         head: 'Endpoint',

@@ -9,12 +9,12 @@ import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
 import { documentPath } from '../../documents-table.ts'
 import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { alignedFormatter, formatTime, usageText } from '../../format.ts'
+import { alignedFormatter, usageText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
-import { cardTable, pager, withQuery } from '../../table.ts'
+import { cardTable, pager, shortHash, timeAgo, withQuery } from '../../table.ts'
 
 const PAGE_SIZE = 60
 
@@ -118,7 +118,7 @@ function historyTable(rows: readonly HistoryRow[], key: string): Html {
   return cardTable(
     'History',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
       {
         head: 'Event',
         cell: (row) =>
@@ -150,7 +150,7 @@ const details = (row: HistoryRow): Html =>
     row.usage !== null && html`<span class="muted">${usageText(row.usage)}</span> `
   }${
     row.otherKey !== null && html`<code>${row.otherKey}</code> `
-  }${row.transaction !== null && html`<code>${row.transaction}</code> `}${
+  }${row.transaction !== null && html`${shortHash(row.transaction)} `}${
     row.reason !== null && html`<span class="muted">${row.reason}</span> `
   }${
     row.event === 'credits.purchased' &&

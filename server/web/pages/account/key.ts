@@ -7,8 +7,16 @@ import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
-import { definitionList, metrics, withQuery } from '../../table.ts'
-import { changeLimits, LIMIT_FIELDS, limitInputs, limitsBody, limitsForm } from './key-limits.ts'
+import { definitionList, metrics, shortHash, withQuery } from '../../table.ts'
+import {
+  changeLimits,
+  limitFields,
+  limitInputs,
+  limitsBody,
+  limitsForm,
+  type OfferedService,
+  offerServices,
+} from './key-limits.ts'
 import { keySpending } from './key-spending.ts'
 import { limitsOf, stateBadge } from './keys.ts'
 import type { OverviewDeps } from './overview.ts'
@@ -31,6 +39,7 @@ export const keyPage = (deps: OverviewDeps): AnyPage =>
     },
     render: async (request) => {
       const key = await request.api<KeyJson>('GET /v1/keys/{id}', { params: request.params })
+      const offered = await offerServices(deps.pool, key)
       return {
         title: key.name ?? key.key_id,
         tabs: ACCOUNT_TABS,
@@ -39,7 +48,7 @@ export const keyPage = (deps: OverviewDeps): AnyPage =>
 <h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${about(key)}${await keySpending(
           deps,
           key,
-        )}${key.revoked_at === null ? forms(key, request) : moveForm(key)}`,
+        )}${key.revoked_at === null ? forms(key, request, offered) : moveForm(key)}`,
       }
     },
   })
@@ -47,10 +56,7 @@ export const keyPage = (deps: OverviewDeps): AnyPage =>
 /** Actions that return a one-time secret. */
 const secretActions: Readonly<Record<string, FormAction>> = {
   child: formAction({
-    fields: z.object({
-      name: optionalText(100),
-      ...LIMIT_FIELDS,
-    }),
+    fields: limitFields({ name: optionalText(100) }),
     run: async ({ api, params }, fields) => {
       const created = await api<SecretJson>('POST /v1/keys', {
         body: { parent: params['id'], name: fields.name, ...limitsBody(fields) },
@@ -107,7 +113,7 @@ const about = (key: KeyJson): Html =>
   definitionList({
     'Key id': html`<code>${key.key_id}</code>`,
     Secrets: key.prefixes.map((prefix, i) => html`${i > 0 && ', '}<code>${prefix}…</code>`),
-    Wallet: key.wallet_address !== null && html`<code>${key.wallet_address}</code>`,
+    Wallet: key.wallet_address !== null && shortHash(key.wallet_address),
     'Main key':
       key.parent !== null && html`<a href="/account/keys/${key.parent}">${key.parent}</a>`,
     Limits: limitsOf(key),
@@ -133,11 +139,15 @@ const credits = (key: KeyJson): Html | undefined =>
 Transfer credits</a>`
       }</p>`
 
-const forms = (key: KeyJson, { submission }: PageRequest): Html =>
+const forms = (
+  key: KeyJson,
+  { submission }: PageRequest,
+  offered: readonly OfferedService[],
+): Html =>
   html`${[
-    subKeyForm(formFields('child', submission)),
+    subKeyForm(formFields('child', submission), offered),
     rotateForm(formFields('rotate', submission)),
-    limitsForm(key, formFields('limits', submission)),
+    limitsForm(key, formFields('limits', submission), offered),
     rateForm(key, formFields('rate', submission)),
     renameForm(key, formFields('rename', submission)),
     freezeForm(key, formFields('freeze', submission)),
@@ -146,12 +156,15 @@ const forms = (key: KeyJson, { submission }: PageRequest): Html =>
 
 type Fields = ReturnType<typeof formFields>
 
-const subKeyForm = (fields: Fields): Html =>
+const subKeyForm = (fields: Fields, offered: readonly OfferedService[]): Html =>
   html`<h2 id="create-sub-key">Create a sub-key</h2><p>A sub-key spends the credits of this key
 within its limits.</p>${form({
     act: 'child',
     submit: 'Create sub-key',
-    fields: [fields.text({ name: 'name', label: 'Name', max: 100 }), ...limitInputs(fields)],
+    fields: [
+      fields.text({ name: 'name', label: 'Name', max: 100 }),
+      ...limitInputs(fields, offered),
+    ],
   })}`
 
 const OVERLAPS = {

@@ -8,7 +8,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { cardTable, pager } from '../../table.ts'
+import { cardTable, pager, timeAgo } from '../../table.ts'
 
 const PAGE_SIZE = '100'
 
@@ -70,7 +70,7 @@ function keyTable(keys: readonly KeyJson[]): Html {
             : format(key.balance_microdollars),
       },
       { head: 'Limits', cell: ({ key }) => limitsOf(key) },
-      { head: 'Last used', noWrap: true, cell: ({ key }) => formatTime(key.used_at) },
+      { head: 'Last used', noWrap: true, cell: ({ key }) => timeAgo(key.used_at) },
     ],
     keyTree(keys),
   )

@@ -5,6 +5,7 @@ import { type Clock, daysBefore } from '../../../../core/clock.ts'
 import { readFirstSteps } from '../../../../core/identity/first-steps.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
 import { cachedFor } from '../../../../core/runtime/cache.ts'
+import { readFreeCallsLeft } from '../../../../core/usage/free-calls-left.ts'
 import { type DailySpending, readDailySpending } from '../../../../core/usage/spending.ts'
 import { chart, compare } from '../../chart.ts'
 import { seriesOf } from '../../chart-series.ts'
@@ -17,6 +18,7 @@ import { type AnyPage, page, requireSession } from '../../page.ts'
 import { metrics, table, withQuery } from '../../table.ts'
 import { checklist } from './checklist.ts'
 import { createKey } from './keys.ts'
+import { freeCallsTable, PACE_DAYS, runOutChart, runOutText } from './run-out.ts'
 
 export interface OverviewDeps {
   readonly pool: Pool
@@ -24,9 +26,6 @@ export interface OverviewDeps {
 }
 
 const CACHE_MS = 30_000
-/** Days whose spending predicts when the credits run out. */
-const PACE_DAYS = 7
-const MAX_RUN_OUT_DAYS = 365n
 /** Longer ranges show one bar per week. */
 const MAX_DAILY_BARS = 100
 const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': '365 days' } as const
@@ -44,7 +43,7 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
       const step = days.length > MAX_DAILY_BARS ? 7 : 1
       const week = lastDays(clock.now(), PACE_DAYS)
       const past = lastDays(daysBefore(clock.now(), days.length), days.length)
-      const [roots, spent, byKey, before, pace, steps, { service }] = await Promise.all([
+      const [roots, spent, byKey, before, pace, steps, free, { service }] = await Promise.all([
         sumMainKeys(pool, principals),
         readDailySpending(pool, principals, { from: days[0]!, to: days.at(-1)!, step }),
         readDailySpending(pool, principals, {
@@ -60,6 +59,7 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
         }),
         readDailySpending(pool, principals, { from: week[0]!, to: week.at(-1)!, step: PACE_DAYS }),
         readFirstSteps(pool, principals),
+        readFreeCallsLeft(pool, principals, clock.now()),
         suggested(),
       ])
       const { submission } = request
@@ -75,6 +75,11 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
         })}${roots.count > 0 && accountMetrics(roots, spent, pace, RANGES[range])}${
           (roots.count > 0 || spent.length > 0) &&
           spending(days, { spent, byKey, before }, { range, step })
+        }${
+          roots.count > 0 &&
+          html`<div class="columns">${runOutChart(clock.now(), roots.credits, sumSpent(pace))}${freeCallsTable(
+            free,
+          )}</div>`
         }`,
       }
     },
@@ -83,14 +88,6 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
 
 const sumSpent = (spent: readonly DailySpending[]): bigint =>
   spent.reduce((sum, each) => sum + each.spent, 0n)
-
-/** Days until the credits run out at the spending of the last days. */
-function runOut(credits: bigint, pace: readonly DailySpending[]): string {
-  const spent = sumSpent(pace)
-  if (spent <= 0n) return '–'
-  const days = (credits * BigInt(PACE_DAYS)) / spent
-  return days > MAX_RUN_OUT_DAYS ? 'over a year' : pluralize(days, 'day')
-}
 
 function accountMetrics(
   { count: roots, credits, keyId }: MainKeyTotals,
@@ -102,7 +99,7 @@ function accountMetrics(
     spent.reduce((sum, each) => sum + amountOf(each), 0n)
   return html`${metrics({
     Credits: formatDollars(credits),
-    [`Credits last, at the pace of ${PACE_DAYS} days`]: runOut(credits, pace),
+    [`Credits last, at the pace of ${PACE_DAYS} days`]: runOutText(credits, sumSpent(pace)),
     [`Spent, ${range}`]: formatDollars(sumSpent(spent)),
     Calls: formatCount(total(({ calls }) => calls)),
     'Failed, not charged': formatCount(total(({ failed }) => failed)),

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { SessionJson } from '../../../rest/account/sessions.ts'
 import { sessionCookie } from '../../../rest/authentication.ts'
 import { form } from '../../form.ts'
-import { dayOf, formatTime } from '../../format.ts'
+import { dayOf } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, page, requireSession } from '../../page.ts'
-import { cardTable } from '../../table.ts'
+import { cardTable, timeAgo } from '../../table.ts'
 
 /** `/account/sessions`: browsers that are signed in, and the forms that sign them out. */
 export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): AnyPage => {
@@ -60,8 +60,8 @@ browser</span>`
           }`,
       },
       { head: 'Network', cell: ({ network }) => html`<code>${network}</code>` },
-      { head: 'Signed in', noWrap: true, cell: (each) => formatTime(each.created_at) },
-      { head: 'Last used', noWrap: true, cell: (each) => formatTime(each.used_at) },
+      { head: 'Signed in', noWrap: true, cell: (each) => timeAgo(each.created_at) },
+      { head: 'Last used', noWrap: true, cell: (each) => timeAgo(each.used_at) },
       { head: 'Expires', noWrap: true, cell: (each) => dayOf(each.expires_at) },
       {
         head: 'Action',

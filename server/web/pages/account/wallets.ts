@@ -5,7 +5,6 @@ import type { AccountJson } from '../../../rest/account/email-accounts.ts'
 import { nonce } from '../../../rest/account/registration.ts'
 import { WALLET_SCRIPT } from '../../assets.ts'
 import { form } from '../../form.ts'
-import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -17,7 +16,7 @@ import {
   page,
   requireSession,
 } from '../../page.ts'
-import { cardTable } from '../../table.ts'
+import { cardTable, shortHash, timeAgo } from '../../table.ts'
 import { signatureActions, signatureForm, walletAddressForm } from '../../wallet-signature.ts'
 
 const PATH = '/account/wallets'
@@ -66,8 +65,8 @@ const walletTable = (wallets: AccountJson['wallets']): Html =>
   cardTable(
     'Wallets',
     [
-      { head: 'Wallet', cell: (each) => html`<code>${each.wallet_address}</code>` },
-      { head: 'Linked', noWrap: true, cell: (each) => formatTime(each.linked_at) },
+      { head: 'Wallet', cell: (each) => shortHash(each.wallet_address) },
+      { head: 'Linked', noWrap: true, cell: (each) => timeAgo(each.linked_at) },
       {
         head: 'Action',
         cell: ({ wallet_address: wallet }) =>

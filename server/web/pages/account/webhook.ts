@@ -10,7 +10,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
-import { cardTable, definitionList, pager } from '../../table.ts'
+import { cardTable, definitionList, pager, timeAgo } from '../../table.ts'
 import { stateOf, webhookFields, webhookInputs } from './webhooks.ts'
 
 /** Action without fields that calls one route. */
@@ -114,7 +114,7 @@ const logTable = (log: readonly DeliveryJson[]): Html =>
   cardTable(
     'Deliveries',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
       { head: 'Event', cell: ({ type }) => type },
       {
         head: 'State',
@@ -122,7 +122,7 @@ const logTable = (log: readonly DeliveryJson[]): Html =>
       },
       { head: 'Attempts', number: true, cell: ({ attempts }) => attempts },
       { head: 'Last response', cell: lastResponse },
-      { head: 'Next attempt', noWrap: true, cell: ({ next_attempt_at: at }) => formatTime(at) },
+      { head: 'Next attempt', noWrap: true, cell: ({ next_attempt_at: at }) => timeAgo(at) },
       { head: 'Id', cell: ({ event_id: id }) => html`<code>${id}</code>` },
     ],
     log,

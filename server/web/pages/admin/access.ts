@@ -6,7 +6,7 @@ import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable } from '../../table.ts'
+import { cardTable, shortHash } from '../../table.ts'
 import { reason, reasonField } from '../finance/components.ts'
 import { ROLE_NAMES } from './roles.ts'
 
@@ -98,7 +98,7 @@ ${timeOrNever(each.last_act_at)}</span>`,
     rows,
   )
 
-const nameOf = (name: string): Html | string => (name.startsWith('0x') ? breakableHex(name) : name)
+const nameOf = (name: string): Html | string => (name.startsWith('0x') ? shortHash(name) : name)
 
 const timeOrNever = (at: string | null): Html | string => (at === null ? 'never' : formatTime(at))
 

@@ -3,11 +3,10 @@ import type { CommissionRuleJson } from '../../../rest/admin/providers.ts'
 import type { AdminServiceJson } from '../../../rest/admin/services.ts'
 import { form, formFields } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest } from '../../page.ts'
-import { cardTable, withQuery } from '../../table.ts'
+import { cardTable, timeAgo, withQuery } from '../../table.ts'
 import { reason, reasonField } from '../finance/components.ts'
 
 const SCOPES = { service: 'This service', provider: 'All services of the provider' }
@@ -96,7 +95,7 @@ export async function commissionHistory(
       : cardTable(
           'Commission',
           [
-            { head: 'From', noWrap: true, cell: (each) => formatTime(each.effective_from) },
+            { head: 'From', noWrap: true, cell: (each) => timeAgo(each.effective_from) },
             { head: 'Applies to', cell: ({ service }) => service ?? 'all services' },
             { head: 'Commission', number: true, cell: ({ bps }) => formatRate(bps) },
             { head: 'Author', cell: ({ author }) => author },

@@ -3,6 +3,7 @@ import type { AnyPage } from '../../page.ts'
 import { accessPage } from './access.ts'
 import { findPage } from './find.ts'
 import { healthPage } from './health.ts'
+import { incidentsPage } from './incidents.ts'
 import { keysPage } from './keys.ts'
 import { retentionPage } from './retention.ts'
 import { rolesPage } from './roles.ts'
@@ -14,6 +15,7 @@ export const adminPages = (deps: { readonly clock: Clock }): readonly AnyPage[] 
   findPage(),
   keysPage(),
   healthPage(),
+  incidentsPage(),
   rolesPage(deps),
   accessPage(deps),
   retentionPage(),

@@ -6,7 +6,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { definitionList, withQuery } from '../../table.ts'
+import { definitionList, shortHash, withQuery } from '../../table.ts'
 import { accountLink, reason, reasonField } from '../finance/components.ts'
 import { decideRequest, optionalRate, pendingRequests } from './rate-requests.ts'
 
@@ -85,7 +85,7 @@ function keyPart({ submission }: PageRequest, key: KeyStateJson): Html {
           ? html`<span class="badge fair">frozen</span> by the ${frozen.by},
 ${formatTime(frozen.at)}: ${frozen.reason}`
           : html`<span class="badge good">active</span>`,
-    Wallet: wallet !== null && html`<code>${wallet}</code>`,
+    Wallet: wallet !== null && shortHash(wallet),
     'Main key':
       parent !== null && html`<a href="${withQuery(PATH, { key: parent })}">${parent}</a>`,
     'Rate limit': rate === null ? 'default of its tier' : `${formatCount(rate)} per minute`,

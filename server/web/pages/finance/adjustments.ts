@@ -13,7 +13,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page, requireSession } from '../../page.ts'
-import { cardTable, pager } from '../../table.ts'
+import { cardTable, pager, timeAgo } from '../../table.ts'
 import { entryPath, reason, reasonField } from './components.ts'
 import { proposalAmount, proposalText } from './proposal-text.ts'
 
@@ -201,7 +201,7 @@ const proposalTable = (rows: readonly ActJson[]): Html =>
   cardTable(
     'Proposals',
     [
-      { head: 'Proposed', noWrap: true, cell: (each) => formatTime(each.proposed_at) },
+      { head: 'Proposed', noWrap: true, cell: (each) => timeAgo(each.proposed_at) },
       {
         head: 'State',
         cell: ({ state, id, kind }) =>

@@ -11,7 +11,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState, flashMessage, successMessage } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, page } from '../../page.ts'
-import { breakableHex, cardTable, pager, withQuery } from '../../table.ts'
+import { breakableHex, cardTable, pager, shortHash, withQuery } from '../../table.ts'
 import { entryPath, formatAmount, formatSeconds } from './components.ts'
 import { transferPath } from './wallet-transfers.ts'
 
@@ -110,7 +110,7 @@ const lineTable = (rows: readonly AuditLineJson[]): Html =>
       {
         head: 'Author',
         cell: ({ name, role, via, network }) =>
-          html`${name.startsWith('0x') ? breakableHex(name) : name}<br><span
+          html`${name.startsWith('0x') ? shortHash(name) : name}<br><span
 class="small muted">${role}${network !== null && `, ${network}`}${
             role === 'operator' && via !== null && `, ${via}`
           }</span>`,
@@ -137,8 +137,7 @@ class="small muted">${role}${network !== null && `, ${network}`}${
 /** Subject of an act, linked to its page. */
 function subjectLink(act: string, subject: string): Html {
   const [kind = ''] = act.split('.')
-  if (kind === 'transfer')
-    return html`<a href="${transferPath(subject)}">${breakableHex(subject)}</a>`
+  if (kind === 'transfer') return shortHash(subject, transferPath(subject))
   const path = SUBJECT_PATHS[act] ?? SUBJECT_PATHS[kind]
   const code = html`<code>${subject}</code>`
   return path === undefined ? code : html`<a href="${path(subject)}">${code}</a>`

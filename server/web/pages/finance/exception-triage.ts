@@ -3,11 +3,11 @@ import { Fault } from '../../../../core/errors.ts'
 import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { ExceptionJson } from '../../../rest/finance/reconciliation.ts'
 import { form, formFields } from '../../form.ts'
-import { alignedColumn, formatDollars, formatTime, pluralize } from '../../format.ts'
+import { alignedColumn, formatDollars, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { successMessage } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest, type Submission } from '../../page.ts'
-import { cardTable } from '../../table.ts'
+import { cardTable, timeAgo } from '../../table.ts'
 import { reason, reasonField } from './components.ts'
 
 type Open = Pick<
@@ -153,7 +153,7 @@ function bulkForm(open: readonly ExceptionJson[], submission: Submission | undef
           html`<label class="pick"><input type="checkbox" name="${PICK}${id}"
 value="${amount > 0 ? 'surplus' : 'shortfall'}"> ${id}</label>`,
       },
-      { head: 'Found', noWrap: true, cell: (each) => formatTime(each.found_at) },
+      { head: 'Found', noWrap: true, cell: (each) => timeAgo(each.found_at) },
       {
         head: 'Kind',
         cell: ({ kind, exception_id: id }) => html`<a href="#exception-${id}">${kindOf(kind)}</a>`,

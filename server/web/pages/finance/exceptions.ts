@@ -9,7 +9,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable, definitionList, pager, withQuery } from '../../table.ts'
+import { cardTable, definitionList, pager, shortHash, timeAgo, withQuery } from '../../table.ts'
 import { entryPath, reason, reasonField } from './components.ts'
 import { bulkAction, kindOf, triage } from './exception-triage.ts'
 import { transferPath } from './wallet-transfers.ts'
@@ -108,7 +108,7 @@ ${formatDollars(Math.abs(amount))}</h2><p>${each.detail}</p>${definitionList({
     Difference: amount === 0 ? 'none' : `${formatDollars(Math.abs(amount))} ${direction}`,
     Transaction:
       each.transaction !== null &&
-      html`${breakableHex(each.transaction)}<br><a href="${transferPath(each.transaction)}">Post as
+      html`${shortHash(each.transaction)}<br><a href="${transferPath(each.transaction)}">Post as
 a transfer between platform wallets</a>`,
     Entry:
       each.entry_id !== null &&
@@ -146,7 +146,7 @@ const exceptionTable = (rows: readonly ExceptionJson[]): Html =>
     'Exceptions',
     [
       { head: 'Number', number: true, cell: (each) => each.exception_id },
-      { head: 'Found', noWrap: true, cell: (each) => formatTime(each.found_at) },
+      { head: 'Found', noWrap: true, cell: (each) => timeAgo(each.found_at) },
       { head: 'Kind', cell: ({ kind }) => kindOf(kind) },
       { head: 'Wallet', cell: ({ wallet }) => wallet },
       {

@@ -3,12 +3,12 @@ import type { ExportJson } from '../../../rest/finance/exports.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields } from '../../form.ts'
 import { checkbox, optionalDay } from '../../form-schemas.ts'
-import { formatCount, formatTime } from '../../format.ts'
+import { formatCount } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable, pager } from '../../table.ts'
+import { cardTable, pager, shortHash, timeAgo } from '../../table.ts'
 import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/exports'
@@ -74,12 +74,12 @@ const exportTable = (rows: readonly ExportJson[]): Html =>
         head: 'Export',
         cell: ({ title, format, sha256 }) =>
           html`${title}<br><span class="small muted">${format}${
-            sha256 !== null && html`, SHA-256 of the text:<br>${breakableHex(sha256)}`
+            sha256 !== null && html`, SHA-256 of the text:<br>${shortHash(sha256)}`
           }</span>`,
       },
       {
         head: 'Requested',
-        cell: (each) => html`<span class="nowrap">${formatTime(each.asked_at)}</span><br>
+        cell: (each) => html`<span class="nowrap">${timeAgo(each.asked_at)}</span><br>
 <span class="small muted">${each.asked_by}</span>`,
       },
       { head: 'Entries', number: true, cell: ({ entries }) => formatCount(entries) },

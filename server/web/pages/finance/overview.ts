@@ -2,11 +2,11 @@ import type { AuditLineJson } from '../../../rest/admin/audit.ts'
 import type { OverviewJson } from '../../../rest/finance/overview.ts'
 import type { WalletsJson } from '../../../rest/finance/wallets.ts'
 import type { ListPage } from '../../../rest/paging.ts'
-import { formatCount, formatTime } from '../../format.ts'
+import { formatCount } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { breakableHex, cardTable, table } from '../../table.ts'
+import { cardTable, shortHash, table, timeAgo } from '../../table.ts'
 import { entryPath, formatAmount } from './components.ts'
 
 const COMMANDS_SHOWN = '5'
@@ -50,7 +50,7 @@ const commandTable = (lines: readonly AuditLineJson[]): Html | false =>
 without a second person.</p>${cardTable(
     'Acts by command',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
       { head: 'Act', cell: ({ act }) => act },
       {
         head: 'Subject',
@@ -167,7 +167,7 @@ missing.</p></div>`
     'Wallets',
     [
       { head: 'Wallet', cell: ({ name }) => name },
-      { head: 'Address', cell: ({ address }) => breakableHex(address) },
+      { head: 'Address', cell: ({ address }) => shortHash(address) },
       { head: 'On chain', number: true, cell: amount(({ chain: balance }) => balance) },
       { head: 'Ledger', number: true, cell: amount(({ ledger }) => ledger) },
       { head: 'In transit', number: true, cell: amount(({ transit }) => transit) },

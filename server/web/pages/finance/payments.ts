@@ -8,7 +8,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable, definitionList, pager } from '../../table.ts'
+import { cardTable, definitionList, pager, shortHash, timeAgo } from '../../table.ts'
 import { entryPath, reason, reasonField } from './components.ts'
 
 const PATH = '/finance/payments'
@@ -77,7 +77,7 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
     [
       {
         head: 'Since',
-        cell: (each) => html`<a href="${entryPath(each.id)}">${formatTime(each.since)}</a>`,
+        cell: (each) => html`<a href="${entryPath(each.id)}">${timeAgo(each.since)}</a>`,
       },
       {
         head: 'State',
@@ -88,7 +88,7 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
       {
         head: 'Counterparty',
         cell: ({ counterparty, host }) =>
-          html`${host !== null && html`${host}<br>`}${breakableHex(counterparty)}`,
+          html`${host !== null && html`${host}<br>`}${shortHash(counterparty)}`,
       },
       {
         head: 'Amount',

@@ -6,7 +6,7 @@ import { type Html, type HtmlPart, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable } from '../../table.ts'
+import { breakableHex, cardTable, shortHash, timeAgo } from '../../table.ts'
 import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/payouts'
@@ -73,7 +73,7 @@ by linked wallets or one address, count as one.</p>${
 
 /** Email address of an owner, or wallet. */
 const ownerName = ({ owner }: { readonly owner: string }): HtmlPart =>
-  owner.startsWith('0x') ? breakableHex(owner) : owner
+  owner.startsWith('0x') ? shortHash(owner) : owner
 
 function approvalCard({ submission }: PageRequest, payout: WaitingPayoutJson): Html {
   const { provider_id: provider, address, amount_microdollars: amount } = payout
@@ -117,14 +117,14 @@ const waitingTable = (payouts: readonly WaitingPayoutJson[]): Html =>
     [
       { head: 'Provider', cell: (each) => html`<code>${each.provider_id}</code>` },
       { head: 'Owner', cell: ownerName },
-      { head: 'Address', cell: ({ address }) => breakableHex(address) },
+      { head: 'Address', cell: ({ address }) => shortHash(address) },
       {
         head: 'Amount',
         number: true,
         cell: (each) => formatDollars(each.amount_microdollars),
       },
       { head: 'Reason', cell: ({ rule }) => RULE_TEXTS[rule] },
-      { head: 'Until', noWrap: true, cell: ({ until }) => formatTime(until) },
+      { head: 'Until', noWrap: true, cell: ({ until }) => timeAgo(until) },
     ],
     payouts,
   )

@@ -3,12 +3,12 @@ import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { ReceivablesJson } from '../../../rest/finance/receivables.ts'
 import { form, formFields } from '../../form.ts'
 import { requiredDollars } from '../../form-schemas.ts'
-import { alignedColumn, formatCount, formatDollars, formatTime } from '../../format.ts'
+import { alignedColumn, formatCount, formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { cardTable } from '../../table.ts'
+import { cardTable, timeAgo } from '../../table.ts'
 import { entryPath, reason, reasonField } from './components.ts'
 
 const PATH = '/finance/receivables'
@@ -69,7 +69,7 @@ const debtTable = (debts: ReceivablesJson['data']): Html =>
     'Receivables',
     [
       { head: 'Provider', cell: (each) => html`<code>${each.provider_id}</code>` },
-      { head: 'Since', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Since', noWrap: true, cell: ({ at }) => timeAgo(at) },
       { head: 'Age (days)', number: true, cell: (each) => formatCount(each.age_days) },
       {
         head: 'Origin',

@@ -13,7 +13,7 @@ import { type Html, type HtmlPart, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable, definitionList, pager, withQuery } from '../../table.ts'
+import { cardTable, definitionList, pager, shortHash, timeAgo, withQuery } from '../../table.ts'
 import { accountLink, entryPath, formatAmount, reason, reasonField } from './components.ts'
 import { switchForm } from './payments.ts'
 
@@ -113,7 +113,7 @@ const postForm = ({ submission, path }: Request, found: WalletTransfersJson): Ht
 
 const movements = ({ transaction, block, time, booked, entries }: WalletTransfersJson): Html =>
   html`${definitionList({
-    Transaction: breakableHex(transaction),
+    Transaction: shortHash(transaction),
     Block: String(block),
     'Value date': formatTime(time),
   })}${cardTable(
@@ -190,9 +190,9 @@ entry.</p>${cardTable(
     [
       {
         head: 'Transaction',
-        cell: ({ tx }) => html`<a href="${transferPath(tx)}">${breakableHex(tx)}</a>`,
+        cell: ({ tx }) => shortHash(tx, transferPath(tx)),
       },
-      { head: 'Found', noWrap: true, cell: ({ all: [first] }) => formatTime(first!.found_at) },
+      { head: 'Found', noWrap: true, cell: ({ all: [first] }) => timeAgo(first!.found_at) },
       {
         head: 'Amount',
         number: true,
@@ -220,7 +220,7 @@ const transferTable = (lines: readonly AuditLineJson[]): Html =>
   cardTable(
     'Posted transfers',
     [
-      { head: 'Posted', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Posted', noWrap: true, cell: ({ at }) => timeAgo(at) },
       {
         head: 'Amount',
         number: true,
@@ -239,8 +239,7 @@ class="soft-breaks">${to}<br>${from}</code></a>`,
       },
       {
         head: 'Transaction',
-        cell: ({ subject }) =>
-          html`<a href="${transferPath(subject)}">${breakableHex(subject)}</a>`,
+        cell: ({ subject }) => shortHash(subject, transferPath(subject)),
       },
       {
         head: 'Author and reason',

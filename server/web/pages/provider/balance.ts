@@ -1,7 +1,7 @@
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
 import { alignedColumn, formatDollars, formatTime } from '../../format.ts'
 import { type Html, type HtmlPart, html } from '../../html.ts'
-import { cardTable, metrics } from '../../table.ts'
+import { cardTable, metrics, timeAgo } from '../../table.ts'
 
 type Holding = ProviderBalanceJson['data'][number]
 
@@ -53,7 +53,7 @@ const debtTable = (debts: Holding['debts']): Html =>
 Your next earnings make up for it, the oldest first.</p>${cardTable(
     'You owe',
     [
-      { head: 'Refunded', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Refunded', noWrap: true, cell: ({ at }) => timeAgo(at) },
       { head: 'Entry', cell: ({ entry_id: id }) => html`<code class="soft-breaks">${id}</code>` },
       {
         head: 'Amount',

@@ -4,7 +4,6 @@ import type { ListPage } from '../../../rest/paging.ts'
 import type { EarningJson } from '../../../rest/provider/domains/earnings.ts'
 import type { DomainDetailJson } from '../../../rest/provider/domains/index.ts'
 import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
-import { COPY_SCRIPT } from '../../assets.ts'
 import { form, formFields } from '../../form.ts'
 import { confirmedCheckbox } from '../../form-schemas.ts'
 import { alignedColumn, formatCount, formatDollars, formatTime, lastDays } from '../../format.ts'
@@ -84,7 +83,6 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         title: domain.domain,
         tabs: SELLING_TABS,
         tab: 'Domains',
-        scripts: [COPY_SCRIPT],
         main: html`<p class="breadcrumb"><a href="/provider/domains">Domains</a></p>
 <h1>${domain.domain} ${domainBadge(domain)}</h1>${reviewPart(domain)}${proofPart(domain)}${
           domain.state !== 'pending' && saleFacts(domain)

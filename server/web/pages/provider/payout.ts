@@ -12,7 +12,7 @@ import {
 import { type Html, html } from '../../html.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { breakableHex, cardTable, definitionList, pager } from '../../table.ts'
+import { cardTable, definitionList, pager, shortHash, timeAgo } from '../../table.ts'
 import { payoutBadge } from './payouts.ts'
 
 type PayoutDetailsJson = PayoutJson & { readonly services: readonly PayoutSumsJson[] }
@@ -57,8 +57,8 @@ const about = (payout: PayoutJson): Html =>
     Amount: html`<strong>${formatDollars(payout.amount_microdollars)}</strong>`,
     'Deducted refunds':
       payout.recovered_microdollars > 0 && formatDollars(payout.recovered_microdollars),
-    To: breakableHex(payout.address),
-    Transaction: payout.transaction && breakableHex(payout.transaction),
+    To: shortHash(payout.address),
+    Transaction: payout.transaction && shortHash(payout.transaction),
     Started: formatTime(payout.started_at),
     Ended: payout.ended_at && formatTime(payout.ended_at),
     'Payout id': html`<code>${payout.payout_id}</code>`,
@@ -114,7 +114,7 @@ const lineTable = (lines: readonly PayoutLineJson[]): Html =>
   cardTable(
     'Statement',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
       { head: 'Event', cell: ({ event }) => EVENT_TEXTS[event] ?? event },
       { head: 'Service', cell: ({ service }) => service },
       {

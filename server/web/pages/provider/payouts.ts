@@ -16,7 +16,15 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable, definitionList, pager, table, withQuery } from '../../table.ts'
+import {
+  cardTable,
+  definitionList,
+  pager,
+  shortHash,
+  table,
+  timeAgo,
+  withQuery,
+} from '../../table.ts'
 import { signatureActions, signatureForm, walletAddressForm } from '../../wallet-signature.ts'
 import { balancePart } from './balance.ts'
 
@@ -135,7 +143,7 @@ const debtsPart = ({ data }: ProviderBalanceJson): Html | undefined => {
 the amounts from your next earnings, the oldest first.</p>${table(
         'Debts',
         [
-          { head: 'Refunded', noWrap: true, cell: ({ at }) => formatTime(at) },
+          { head: 'Refunded', noWrap: true, cell: ({ at }) => timeAgo(at) },
           { head: 'Call', cell: (each) => html`<code>${each.entry_id}</code>` },
           {
             head: 'Your share',
@@ -173,10 +181,10 @@ const payoutTable = (payouts: readonly PayoutJson[]): Html =>
         number: true,
         cell: alignedColumn(payouts, (each) => each.amount_microdollars),
       },
-      { head: 'To', cell: ({ address: to }) => breakableHex(to) },
+      { head: 'To', cell: ({ address: to }) => shortHash(to) },
       {
         head: 'Transaction',
-        cell: ({ transaction: tx }) => (tx === null ? '–' : breakableHex(tx)),
+        cell: ({ transaction: tx }) => (tx === null ? '–' : shortHash(tx)),
       },
     ],
     payouts,

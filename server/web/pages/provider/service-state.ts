@@ -10,15 +10,15 @@ type Request = PageRequest<unknown>
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
 /** Returns true if nothing but test calls, which can be waived, is missing for the sale. */
-const needsOnlyTests = ({ missing, untested }: ServiceJson): boolean =>
-  untested.length > 0 && missing.length === untested.length
+const needsOnlyTests = ({ missing }: ServiceJson): boolean =>
+  missing.length > 0 && missing.every(({ kind }) => kind === 'test')
 
 /** Lists the parts that a service needs before it can be sold. */
 export const missingPart = (service: ServiceJson): Html | undefined =>
   service.missing.length === 0
     ? undefined
     : html`<div class="box fair"><p><strong>Required before activation:</strong></p>
-<ul>${service.missing.map((item) => html`<li>${item}</li>`)}</ul>${
+<ul>${service.missing.map(({ what }) => html`<li>${what}</li>`)}</ul>${
         service.untested.length > 0 && html`<p><a href="#test">Send test calls</a></p>`
       }</div>`
 
@@ -71,7 +71,7 @@ export function testPart(service: ServiceJson, { submission }: Request): Html | 
     ],
   })
   const intro = html`<p>Sends one unpaid call and shows whether a caller would have been
-charged.</p>`
+charged. Buyers see the input of the latest call that passed as the sample.</p>`
   const isOpen = submission?.act === 'test' || untested.length > 0
   return html`<div id="test">${collapsible('Test', html`${intro}${fields}`, isOpen)}</div>`
 }

@@ -12,9 +12,7 @@ function stepsOf(service: ServiceJson, request: PageRequest<unknown>): readonly 
   const { endpoints, missing, untested } = service
   const hasEndpoints = endpoints.length > 0
   const unpriced = endpoints.filter((each) => each.price_microdollars === null)
-  const secret = missing.find(
-    (item) => item.startsWith('a secret') || item.startsWith('the secret'),
-  )
+  const secret = missing.find(({ kind }) => kind === 'secret')?.what
   return [
     {
       title: 'Add endpoints',

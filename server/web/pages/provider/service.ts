@@ -8,7 +8,7 @@ import { type Html, html } from '../../html.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page } from '../../page.ts'
 import { reviewNotice } from '../../review.ts'
-import { cardTable, definitionList, table } from '../../table.ts'
+import { cardTable, definitionList, table, timeAgo } from '../../table.ts'
 import { serviceActions } from './service-actions.ts'
 import { credentialPart } from './service-credential.ts'
 import { endpointsPart } from './service-endpoints.ts'
@@ -152,11 +152,11 @@ const pricesPart = (prices: readonly PriceJson[]): Html | undefined =>
               number: true,
               cell: alignedColumn(prices, (each) => each.price_microdollars),
             },
-            { head: 'Set', noWrap: true, cell: ({ set_at: at }) => formatTime(at) },
+            { head: 'Set', noWrap: true, cell: ({ set_at: at }) => timeAgo(at) },
             {
               head: 'Effective from',
               noWrap: true,
-              cell: ({ effective_at: at }) => formatTime(at),
+              cell: ({ effective_at: at }) => timeAgo(at),
             },
             { head: 'State', cell: stateOfPrice },
           ],

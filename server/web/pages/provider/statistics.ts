@@ -13,7 +13,6 @@ import {
   formatDollars,
   formatDuration,
   formatPercent,
-  formatTime,
   lastDays,
   pluralize,
 } from '../../format.ts'
@@ -21,7 +20,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { cardTable, metrics, pager, table, tileTable } from '../../table.ts'
+import { cardTable, metrics, pager, table, tileTable, timeAgo } from '../../table.ts'
 
 export type StatisticsRow = StatisticsJson['data'][number]
 
@@ -229,8 +228,8 @@ const customerTable = (customers: readonly CustomerJson[]): Html =>
         number: true,
         cell: alignedColumn(customers, (each) => each.charged_microdollars),
       },
-      { head: 'First', noWrap: true, cell: ({ first_at: at }) => formatTime(at) },
-      { head: 'Last', noWrap: true, cell: ({ last_at: at }) => formatTime(at) },
+      { head: 'First', noWrap: true, cell: ({ first_at: at }) => timeAgo(at) },
+      { head: 'Last', noWrap: true, cell: ({ last_at: at }) => timeAgo(at) },
     ],
     customers,
   )

@@ -1,0 +1,107 @@
+import type { Pool, PoolClient } from 'pg'
+import { Fault } from '../../errors.ts'
+import { prefixedId } from '../../ids.ts'
+import { INCIDENT_DAYS } from './incidents.ts'
+
+export const INCIDENT_STATES = ['investigating', 'identified', 'monitoring', 'resolved'] as const
+export type IncidentState = (typeof INCIDENT_STATES)[number]
+
+export interface IncidentUpdate {
+  readonly seq: string
+  readonly at: Date
+  readonly state: IncidentState
+  readonly message: string
+}
+
+/** Incident that an administrator reported. */
+export interface ReportedIncident {
+  readonly id: string
+  readonly title: string
+  /** Slug; null for the whole hub. */
+  readonly service: string | null
+  readonly startedAt: Date
+  /** Newest first; the newest one has the current state. */
+  readonly updates: readonly IncidentUpdate[]
+}
+
+export interface IncidentReport extends Pick<ReportedIncident, 'title' | 'service'> {
+  readonly state: IncidentState
+  readonly message: string
+}
+
+const INCIDENTS_MAX = 50
+const UPDATES_MAX = 100
+/** Incidents that are not resolved at the same time. */
+const OPEN_MAX = 20
+
+/** SQL of the current state of incident `i`. */
+const STATE = `(SELECT u.state FROM hub.incident_update u WHERE u.incident = i.id
+  ORDER BY u.seq DESC LIMIT 1)`
+
+/**
+ * Reports an incident with its first update. Returns its id.
+ * @throws Fault `service_not_found`, `validation_failed` if one of that title is open, or too many are
+ */
+export async function reportIncident(
+  client: PoolClient,
+  { title, service, state, message }: IncidentReport,
+): Promise<string> {
+  const { rows: open } = await client.query<{ title: string }>(
+    `SELECT i.title FROM hub.incident i WHERE ${STATE} <> 'resolved' LIMIT ${OPEN_MAX}`,
+  )
+  if (open.some((each) => each.title === title)) {
+    throw new Fault('validation_failed', 'An incident with this title is open: add an update.')
+  }
+  if (open.length === OPEN_MAX) {
+    throw new Fault('validation_failed', `At most ${OPEN_MAX} incidents can be open.`)
+  }
+  if (service !== null) await assertService(client, service)
+  const id = prefixedId('inc')
+  await client.query('INSERT INTO hub.incident (id, title, service) VALUES ($1, $2, $3)', [
+    id,
+    title,
+    service,
+  ])
+  await addIncidentUpdate(client, id, { state, message })
+  return id
+}
+
+async function assertService(client: PoolClient, slug: string): Promise<void> {
+  const { rows } = await client.query('SELECT FROM hub.service WHERE slug = $1', [slug])
+  if (rows.length === 0) throw new Fault('service_not_found')
+}
+
+/** Adds an update to an incident. @throws Fault `not_found` */
+export async function addIncidentUpdate(
+  client: PoolClient,
+  id: string,
+  { state, message }: Pick<IncidentReport, 'state' | 'message'>,
+): Promise<void> {
+  const { rowCount } = await client.query(
+    `INSERT INTO hub.incident_update (incident, state, message)
+     SELECT i.id, $2, $3 FROM hub.incident i WHERE i.id = $1
+       AND (SELECT count(*) FROM hub.incident_update u WHERE u.incident = i.id) < ${UPDATES_MAX}`,
+    [id, state, message],
+  )
+  if (rowCount !== 1) throw new Fault('not_found', 'There is no such incident, or it is too long.')
+}
+
+/** Lists the reported incidents of the last days, and older ones that are open, newest first. */
+export async function listReportedIncidents(
+  pool: Pick<Pool, 'query'>,
+): Promise<readonly ReportedIncident[]> {
+  const { rows } = await pool.query<Omit<ReportedIncident, 'updates'>>(
+    `SELECT i.id, i.title, i.service, i.started_at AS "startedAt" FROM hub.incident i
+     WHERE i.started_at > now() - make_interval(days => $1) OR ${STATE} <> 'resolved'
+     ORDER BY i.started_at DESC, i.id LIMIT $2`,
+    [INCIDENT_DAYS, INCIDENTS_MAX],
+  )
+  if (rows.length === 0) return []
+  const { rows: updates } = await pool.query<IncidentUpdate & { readonly incident: string }>(
+    `SELECT incident, seq, at, state, message FROM hub.incident_update
+     WHERE incident = ANY ($1) ORDER BY seq DESC`,
+    [rows.map(({ id }) => id)],
+  )
+  const byIncident = Map.groupBy(updates, ({ incident }) => incident)
+  return rows.map((row) => ({ ...row, updates: byIncident.get(row.id) ?? [] }))
+}

@@ -1,0 +1,137 @@
+import { type BrowseFilters, browse, countMatches } from '../../core/catalog/search/browse.ts'
+import {
+  countCatalog,
+  countFacets,
+  type Facets,
+  HIT_ORDERS,
+  type HitFacts,
+  readFacts,
+} from '../../core/catalog/search/facets.ts'
+import { type Hit, type RankedHit, readHits } from '../../core/catalog/search/hits.ts'
+import { search } from '../../core/catalog/search/search.ts'
+import { readUptimeDays, type UptimeDay } from '../../core/catalog/services/service-days.ts'
+import { cachedFor, ttlCache } from '../../core/runtime/cache.ts'
+import type { SearchDeps } from '../rest/catalog/search.ts'
+
+export const PAGE_SIZE = 20
+/** Best hits of a search for words, which are filtered, sorted and paged through. */
+export const HITS_MAX = 100
+
+const CACHE_MS = 60_000
+/** Filters whose number of documents is cached. */
+const COUNTS_MAX = 500
+
+export interface CatalogQuery extends BrowseFilters {
+  /** Search words; empty for the whole catalog. */
+  readonly words: string
+  readonly order: keyof typeof HIT_ORDERS | 'relevance'
+  /** From 1. */
+  readonly page: number
+}
+
+export interface FoundHits {
+  /** Hits of the page. */
+  readonly hits: readonly Hit[]
+  /** Figures of these hits, by id. */
+  readonly facts: ReadonlyMap<string, HitFacts>
+  /** Last days of the services among them, by slug. */
+  readonly days: ReadonlyMap<string, readonly UptimeDay[]>
+  /** Number of the page: the last one if the query names a later one. */
+  readonly page: number
+  /** Number of hits on all pages. */
+  readonly count: number
+  /** True if only the best hits were filtered and sorted. */
+  readonly isCut: boolean
+  /** Counts without the filters. */
+  readonly facets: Facets
+  readonly lowConfidence: boolean
+}
+
+interface RankedPage extends Omit<FoundHits, 'hits' | 'facts' | 'days'> {
+  readonly ranked: readonly RankedHit[]
+  readonly known?: ReadonlyMap<string, HitFacts>
+}
+
+/** Returns a function that finds a page of the catalog: hits of words, or all documents. */
+export function openCatalogHits(deps: SearchDeps): (query: CatalogQuery) => Promise<FoundHits> {
+  const { pool, clock } = deps
+  const catalogFacets = cachedFor(CACHE_MS, () => countCatalog(pool))
+  const counts = ttlCache<string, number>({ ttlMs: CACHE_MS, max: COUNTS_MAX })
+  return async (query) => {
+    const found =
+      query.words === ''
+        ? await listPage(deps, query, await catalogFacets(), counts)
+        : await searchPage(deps, query)
+    const { ranked, known, ...rest } = found
+    const slugs = ranked.flatMap(({ candidate: { kind, id } }) => (kind === 'native' ? [id] : []))
+    const [hits, days, facts] = await Promise.all([
+      readHits(pool, ranked, clock.now()),
+      readUptimeDays(pool, slugs),
+      known ?? readFacts(pool, ranked).then(factsById),
+    ])
+    return { ...rest, hits, days, facts }
+  }
+}
+
+const factsById = (read: Awaited<ReturnType<typeof readFacts>>) =>
+  new Map(read.map(({ facts }) => [facts.id, facts]))
+
+/** A page of all documents. The best by relevance are ranked as in a search, fair to sellers. */
+async function listPage(
+  deps: SearchDeps,
+  query: CatalogQuery,
+  facets: Facets,
+  counts: ReturnType<typeof ttlCache<string, number>>,
+): Promise<RankedPage> {
+  const { order, type, category, maxPrice, minUptime } = query
+  const key = [type, category, maxPrice, minUptime].join(' ')
+  const known = counts.get(key)
+  const count = known ?? (await countMatches(deps.pool, query))
+  if (known === undefined) counts.set(key, count)
+  const page = Math.max(1, Math.min(query.page, Math.ceil(count / PAGE_SIZE)))
+  const offset = (page - 1) * PAGE_SIZE
+  const isRanked = order === 'relevance' && minUptime === undefined && offset < HITS_MAX
+  const ranked = isRanked
+    ? (await searchHits(deps, query)).hits.slice(offset, offset + PAGE_SIZE)
+    : await browse(deps.pool, query, order, { limit: PAGE_SIZE, offset })
+  return { ranked, page, count, isCut: false, facets, lowConfidence: false }
+}
+
+/** A page of the best hits of words. */
+async function searchPage(deps: SearchDeps, query: CatalogQuery): Promise<RankedPage> {
+  const { type, category, maxPrice, minUptime } = query
+  const found = await searchHits(deps, query)
+  const read = await readFacts(deps.pool, found.hits)
+  const isFiltered = type !== undefined || category !== undefined || maxPrice !== undefined
+  // One after the other: the second finds the vector of the query in the cache.
+  const counted = isFiltered
+    ? await readFacts(deps.pool, (await searchHits(deps, { words: query.words })).hits)
+    : read
+  const kept = read.filter(
+    ({ facts }) => minUptime === undefined || (facts.uptime ?? 0) >= minUptime,
+  )
+  const order = query.order === 'relevance' ? undefined : HIT_ORDERS[query.order]
+  const sorted = order ? kept.toSorted((a, b) => order(a.facts, b.facts)) : kept
+  const page = Math.max(1, Math.min(query.page, Math.ceil(sorted.length / PAGE_SIZE)))
+  const shown = sorted.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)
+  return {
+    ranked: shown.map(({ hit }) => hit),
+    known: factsById(shown),
+    page,
+    count: sorted.length,
+    isCut: found.hits.length === HITS_MAX,
+    facets: countFacets(counted.map(({ facts }) => facts)),
+    lowConfidence: found.lowConfidence,
+  }
+}
+
+const searchHits = (
+  { pool, clock, semanticRanker }: SearchDeps,
+  { words, type, category, maxPrice }: Pick<CatalogQuery, 'words'> & BrowseFilters,
+) =>
+  search(
+    pool,
+    clock,
+    { query: words, type, category, maxPrice, network: undefined, tag: undefined, limit: HITS_MAX },
+    semanticRanker,
+  )
