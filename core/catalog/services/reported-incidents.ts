@@ -40,7 +40,7 @@ const STATE = `(SELECT u.state FROM hub.incident_update u WHERE u.incident = i.i
 
 /**
  * Reports an incident with its first update. Returns its id.
- * @throws Fault `service_not_found`, `validation_failed` if one of that title is open, or too many are
+ * @throws Fault `validation_failed` for an unknown service, if one of that title is open, or too many
  */
 export async function reportIncident(
   client: PoolClient,
@@ -50,10 +50,10 @@ export async function reportIncident(
     `SELECT i.title FROM hub.incident i WHERE ${STATE} <> 'resolved' LIMIT ${OPEN_MAX}`,
   )
   if (open.some((each) => each.title === title)) {
-    throw new Fault('validation_failed', 'An incident with this title is open: add an update.')
+    throw invalid('title', 'is that of an open incident: add an update to it')
   }
   if (open.length === OPEN_MAX) {
-    throw new Fault('validation_failed', `At most ${OPEN_MAX} incidents can be open.`)
+    throw invalid('title', `cannot be published: ${OPEN_MAX} incidents are open`)
   }
   if (service !== null) await assertService(client, service)
   const id = prefixedId('inc')
@@ -68,8 +68,13 @@ export async function reportIncident(
 
 async function assertService(client: PoolClient, slug: string): Promise<void> {
   const { rows } = await client.query('SELECT FROM hub.service WHERE slug = $1', [slug])
-  if (rows.length === 0) throw new Fault('service_not_found')
+  if (rows.length === 0) throw invalid('service', 'is not the slug of a service')
 }
+
+const invalid = (field: string, message: string): Fault =>
+  new Fault('validation_failed', `/${field}: ${message}.`, {
+    extras: { issues: [{ path: `/${field}`, message }] },
+  })
 
 /** Adds an update to an incident. @throws Fault `not_found` */
 export async function addIncidentUpdate(

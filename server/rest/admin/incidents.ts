@@ -52,7 +52,6 @@ export const incidentRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyR
       reason: 'Alert of the chain node',
     },
     response: { status: 201, schema: z.object({ id: z.string() }) },
-    faults: ['service_not_found'],
     handle: async (request) => {
       const { reason, ...report } = request.body
       const id = await withAudit(pool, staffOf(request), reason, async (client, note) => {

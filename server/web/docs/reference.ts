@@ -114,7 +114,8 @@ const sectionPage = (section: string, all: readonly NamedOperation[]) =>
   docsPage(
     `API reference: ${section}`,
     'API reference',
-    html`<nav aria-label="Operations"><ul>${all.map(
+    html`<p>The schemas of responses are in OpenAPI: ${openApiLinks()}.</p>
+<nav aria-label="Operations"><ul>${all.map(
       ({ method, path, operation }) =>
         html`<li><a href="#${operation.operationId}"><code>${method} ${path}</code></a></li>`,
     )}</ul></nav>${all.map(operationOf)}`,
@@ -133,7 +134,7 @@ const operationOf = ({ method, path, operation }: NamedOperation): Html => {
       ? undefined
       : html`<h3>Parameters</h3>
 <dl class="definitions schema-fields">${parameters.map(parameterOf)}</dl>`
-  }${bodies.map(([type, media]) => mediaDetails('Body', type, media))}${Object.entries(
+  }${bodies.map(([type, media]) => mediaDetails('Body', type, media, true))}${Object.entries(
     responses,
   ).flatMap(([status, { content = {} }]) =>
     status < '300'
@@ -162,12 +163,16 @@ function errorsOf(responses: Operation['responses']): Html | undefined {
   )}</dl></details>`
 }
 
-const mediaDetails = (what: string, type: string, { schema, example }: Media): Html =>
-  html`<details><summary>${what}: <code>${type}</code></summary>${
-    example === undefined
-      ? undefined
-      : html`<p>Example</p><pre tabindex="0"><code>${formatJson(example)}</code></pre>`
-  }${fieldList(schema)}<pre tabindex="0"><code>${formatJson(schema ?? {})}</code></pre></details>`
+/** @param isFull true to add the schema to its list of fields; else OpenAPI has it */
+function mediaDetails(what: string, type: string, { schema, example }: Media, isFull = false) {
+  const fields = fieldList(schema)
+  return html`<details><summary>${what}: <code>${type}</code></summary>${
+    example !== undefined &&
+    html`<p>Example</p><pre tabindex="0"><code>${formatJson(example)}</code></pre>`
+  }${fields}${
+    (isFull || !fields) && html`<pre tabindex="0"><code>${formatJson(schema ?? {})}</code></pre>`
+  }</details>`
+}
 
 const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)
 

@@ -18,6 +18,7 @@ export function adminTests(
     it(`an incident is published with its updates and its author, ${how} JavaScript`, async () => {
       const title = `Slow payments ${how} scripts`
       const tab = await tabs.open({ scripts, cookie: admin().cookie })
+      await tab.page.setCacheEnabled(false) // public pages are cached for seconds
       await tab.go('/admin/incidents')
       const report = { title, message: 'Payments take longer.', reason: 'an alert' }
       expect(await tab.send('report', { ...report, service: 'nowhere' })).to.include('Not saved')
@@ -25,7 +26,7 @@ export function adminTests(
         .to.include('Incident published')
         .and.to.include(title)
       expect(await tab.send('report', { ...report, service: 'echo' }), 'sent twice').to.include(
-        'An incident with this title is open',
+        'Is that of an open incident',
       )
       await tab.go('/status')
       const box = await tab.page.$eval('main > .box', (each) => each.textContent)
@@ -54,9 +55,15 @@ export function adminTests(
       const owner = await createVisitor(hub(), `${slug}@else.example`)
       const sell = (path: string, method: string, body?: object) =>
         owner.ask(`/v1/provider/services${path}`, { method, ...(body && { body }) })
-      // Its name looks like that of a first-party service, so that every version is reviewed.
-      const service = { slug, name: 'Ech\u043e', category: 'data', summary: 'Tides by harbor.' }
-      await sell('', 'POST', { ...service, base_url: 'https://api.example.com' })
+      // Its name claims to speak for somebody, so that every version is reviewed.
+      const service = {
+        slug,
+        name: 'Official Tides',
+        category: 'data',
+        summary: 'Tides by harbor.',
+      }
+      const made = await sell('', 'POST', { ...service, base_url: 'https://api.acme.com' })
+      expect(made.status, made.text).to.equal(201)
       const endpoint = { method: 'GET', path: '/tides', summary: 'Tides.' }
       const endpoints = [{ ...endpoint, price_microdollars: 3_000 }]
       await sell(`/${slug}/endpoints`, 'PUT', { endpoints })
