@@ -9,7 +9,7 @@ import { injectWallet, type Wallet } from './injected-wallet.ts'
 import { moneyTests } from './money-tests.ts'
 import { pathsOf } from './page-paths.ts'
 import { sellerTests } from './seller-tests.ts'
-import { useTabs } from './tabs.ts'
+import { LAYOUT_SHIFT, useTabs } from './tabs.ts'
 
 describe('pages in a browser', function () {
   this.timeout(240_000) // starting the browser and axe take time
@@ -40,6 +40,15 @@ describe('pages in a browser', function () {
     for (const path of ['/sign-in', `${pathname}${search}`]) await tabs.assertAccessible(tab, path)
     await tabs.assertAccessible(tab, '/nowhere', 404)
     await tab.close()
+  })
+
+  it('would fail these tests if something moved after it was shown', async () => {
+    const { page, go, close } = await tabs.open()
+    await go('/status')
+    expect(await page.evaluate(LAYOUT_SHIFT)).to.be.below(0.001)
+    await page.evaluate("document.querySelector('h1').style.marginTop = '90px'")
+    expect(await page.evaluate(LAYOUT_SHIFT)).to.be.greaterThan(0.001)
+    await close()
   })
 
   it('are all covered by these accessibility tests', async () => {
