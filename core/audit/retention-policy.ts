@@ -150,7 +150,7 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   },
   audit: hub(
     'evidence',
-    'Audit log, roles, acts of staff, incidents, linked identities, export requests and migrations.',
+    'Audit log, roles, acts of staff, incidents, linked identities, exports and migrations.',
     `audit role staff_act identity_link outgoing_switch migration export rate_request incident
      incident_update`,
   ),

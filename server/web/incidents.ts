@@ -53,9 +53,8 @@ export const openIncidents = (reported: readonly ReportedIncident[]): readonly H
   reported.flatMap(({ id, title, updates: [latest] }) =>
     latest && latest.state !== 'resolved'
       ? [
-          html`<div class="box bad"><p><strong><a href="#${id}">${title}</a></strong> ${incidentBadge(
-            latest.state,
-          )}</p><p>${latest.message}</p></div>`,
+          html`<div class="box bad"><p><strong><a href="#${id}">${title}</a></strong>
+${incidentBadge(latest.state)}</p><p>${latest.message}</p></div>`,
         ]
       : [],
   )
@@ -86,8 +85,8 @@ export function incidentList(
     ...measured.map((each) => ({ startedAt: each.startedAt, item: measuredItem(each) })),
     ...reported.map((each) => ({ startedAt: each.startedAt, item: reportedItem(each) })),
   ].toSorted((a, b) => b.startedAt.getTime() - a.startedAt.getTime())
-  return html`<h2 id="incidents">Incidents</h2><p>Incidents that we reported, days on which a service
-was less than 95 % up, and pauses of payments, of the last ${days} days.
+  return html`<h2 id="incidents">Incidents</h2><p>Incidents that we reported, days on which a
+service was less than 95 % up, and pauses of payments, of the last ${days} days.
 <a href="${INCIDENT_FEED}">Subscribe by RSS</a>.</p>${
     items.length === 0
       ? emptyState('No incidents.')

@@ -146,9 +146,8 @@ export const shortHash = (text: string, path?: string): Html => {
   const code = html`<code>${start}<span>${middle}</span>${end}</code>`
   return html`<span class="hash" title="${text}">${
     path === undefined ? code : html`<a href="${path}">${code}</a>`
-  }<button type="button" class="plain" data-copy="${text}" aria-label="Copy ${start}…${end}" hidden>${icon(
-    'clipboard-document',
-  )}</button></span>`
+  }<button type="button" class="plain" data-copy="${text}"
+aria-label="Copy ${start}…${end}" hidden>${icon('clipboard-document')}</button></span>`
 }
 
 const RELATIVE_TIME = new Intl.RelativeTimeFormat('en', { numeric: 'always' })
@@ -170,7 +169,8 @@ export function timeAgo(at: Date | string | null, now = systemClock.now()): Html
       : unit
         ? RELATIVE_TIME.format(Math.trunc(seconds / size), unit)
         : 'just now'
-  return html`<time datetime="${new Date(at).toISOString()}" title="${formatTime(at)}">${text}</time>`
+  const iso = new Date(at).toISOString()
+  return html`<time datetime="${iso}" title="${formatTime(at)}">${text}</time>`
 }
 
 /** Hash or address with a possible line break every 22 characters. */

@@ -40,7 +40,7 @@ const STATE = `(SELECT u.state FROM hub.incident_update u WHERE u.incident = i.i
 
 /**
  * Reports an incident with its first update. Returns its id.
- * @throws Fault `validation_failed` for an unknown service, if one of that title is open, or too many
+ * @throws Fault `validation_failed` for an unknown service, or if one of that title is open
  */
 export async function reportIncident(
   client: PoolClient,

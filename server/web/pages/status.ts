@@ -52,9 +52,12 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       return {
         title: 'Status',
         section: 'Status',
-        main: html`<h1>Status</h1>${openIncidents(reported)}${summary(today)}${ledgerNotice(verification)}${pauseNotice(
-          outgoing,
-        )}${
+        main: html`<h1>Status</h1>${[
+          openIncidents(reported),
+          summary(today),
+          ledgerNotice(verification),
+          pauseNotice(outgoing),
+        ]}${
           services.length === 0
             ? emptyState('No services yet.')
             : html`<h2>Last 30 days</h2><p>Measured by calls: a call counts against a service

@@ -19,12 +19,10 @@ import {
   readAudit,
 } from './fixture.ts'
 import {
-  incidentActions,
-  nameActions,
   type PrivilegedAction,
   payoutActions,
-  rateActions,
   reason,
+  reviewActions,
   SIMPLE_ACTIONS,
 } from './privileged-actions.ts'
 
@@ -79,9 +77,7 @@ describe('the audit log', () => {
   const ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     ...SIMPLE_ACTIONS,
     ...payoutActions(hub),
-    ...rateActions(hub),
-    ...nameActions(hub),
-    ...incidentActions(hub),
+    ...reviewActions(hub),
     'POST /v1/admin/providers/{id}/owner': {
       act: 'provider.assign',
       good: async () => ['example', { name: ada.address, reason }],

@@ -119,7 +119,7 @@ export const payoutActions = (hub: () => TestHub): Readonly<Record<string, Privi
 })
 
 /** Decision about a requested rate limit; its audit line is about the key. */
-export const rateActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
+const rateActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
   'POST /v1/admin/rate-requests/{id}': {
     act: 'key.rate',
     good: async () => {
@@ -133,9 +133,7 @@ export const rateActions = (hub: () => TestHub): Readonly<Record<string, Privile
 })
 
 /** Updates of a reported incident. */
-export const incidentActions = (
-  hub: () => TestHub,
-): Readonly<Record<string, PrivilegedAction>> => ({
+const incidentActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
   'POST /v1/admin/incidents/{id}': {
     act: 'incident.update',
     good: async () => {
@@ -149,7 +147,7 @@ export const incidentActions = (
 })
 
 /** Decisions about display names of providers that await approval. */
-export const nameActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> =>
+const nameActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> =>
   Object.fromEntries(
     ['approve', 'refuse'].map((decision) => [
       `POST /v1/admin/providers/{id}/${decision}-name`,
@@ -160,3 +158,10 @@ export const nameActions = (hub: () => TestHub): Readonly<Record<string, Privile
       },
     ]),
   )
+
+/** Decisions about what users requested, and what administrators publish. */
+export const reviewActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
+  ...rateActions(hub),
+  ...nameActions(hub),
+  ...incidentActions(hub),
+})

@@ -21,7 +21,7 @@ const PRINTED_CONTROLS = `[...document.querySelectorAll(
 
 /** Bytes of a page as they were sent: compressed, with its style sheet and scripts. */
 const WEIGHT = `[...performance.getEntriesByType('navigation'),
-  ...performance.getEntriesByType('resource').filter(({ initiatorType }) => initiatorType !== 'img')]
+  ...performance.getEntriesByType('resource').filter((each) => each.initiatorType !== 'img')]
   .reduce((bytes, { encodedBodySize }) => bytes + encodedBodySize, 0)`
 const WEIGHT_MAX = 30_720
 
@@ -95,7 +95,7 @@ export function useTabs(url: () => string) {
     }
   }
 
-  /** Asserts that a page is accessible, light and steady, fits phone and paper, and logs no errors. */
+  /** Asserts that a page is accessible, light and steady, fits phone and paper, without errors. */
   async function assertAccessible(tab: Tab, path: string, status = 200): Promise<void> {
     const { page, errors, emulate, go } = tab
     const assertNone = async (expression: string, what: string) =>

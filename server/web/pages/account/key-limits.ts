@@ -75,7 +75,8 @@ function servicePicker(
   const others = chosen.filter((slug) => !offered.some((each) => each.slug === slug))
   return html`<details class="picker"><summary>Services: ${
     chosen.length === 0 ? 'all' : `${chosen.length} chosen`
-  }</summary><fieldset><legend>Allowed services</legend><p class="hint">Choose none to allow all.</p>
+  }</summary><fieldset><legend>Allowed services</legend>
+<p class="hint">Choose none to allow all.</p>
 <div class="boxes">${offered.map(({ slug, name }) =>
     check({ name: `${PICK}${slug}`, label: name, checked: chosen.includes(slug) }),
   )}</div>${text({

@@ -77,9 +77,10 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
           spending(days, { spent, byKey, before }, { range, step })
         }${
           roots.count > 0 &&
-          html`<div class="columns">${runOutChart(clock.now(), roots.credits, sumSpent(pace))}${freeCallsTable(
-            free,
-          )}</div>`
+          html`<div class="columns">${[
+            runOutChart(clock.now(), roots.credits, sumSpent(pace)),
+            freeCallsTable(free),
+          ]}</div>`
         }`,
       }
     },

@@ -74,15 +74,14 @@ function incidentCard(
   }<ol class="plain-list">${updates.map(
     ({ at, message }) =>
       html`<li><span class="small muted">${formatTime(at)}</span><br>${message}</li>`,
-  )}</ol><details${latest?.state !== 'resolved' && html` open`}><summary>Add an update</summary>${form(
-    {
-      act: 'update',
-      submit: 'Publish update',
-      label: `Publish update of ${title}`,
-      hidden: { incident: id },
-      fields: updateFields(formFields('update', request.submission, id), latest?.state),
-    },
-  )}</details></article>`
+  )}</ol><details${latest?.state !== 'resolved' && html` open`}><summary>Add an
+update</summary>${form({
+    act: 'update',
+    submit: 'Publish update',
+    label: `Publish update of ${title}`,
+    hidden: { incident: id },
+    fields: updateFields(formFields('update', request.submission, id), latest?.state),
+  })}</details></article>`
 }
 
 function reportForm({ submission }: PageRequest): Html {
