@@ -8,10 +8,16 @@ import {
   type PoolConfig,
   types as pgTypes,
 } from 'pg'
+import { unrefSleep } from '../clock.ts'
 
 export interface PoolOptions {
   /** Maximum number of connections. @defaultValue 10 */
   readonly max?: number
+  /**
+   * Maximum number of connections in the first seconds of a process, when a new one takes longer
+   * than the queries that wait for it. @defaultValue max
+   */
+  readonly maxAtFirst?: number
   /** Role of every connection from its first statement on, such as `hub_app`. */
   readonly role?: string
   /** Search path. @defaultValue that of the login */
@@ -32,6 +38,8 @@ export interface PoolOptions {
   readonly onError?: (error: Error) => void
 }
 
+/** Milliseconds in which a pool has at most `maxAtFirst` connections. */
+const FIRST_MS = 3_000
 /** Idle time before a connection is closed; a new one may delay a page by 50 ms. */
 const IDLE_MS = 300_000
 
@@ -69,11 +77,11 @@ function int8Array(text: string): unknown {
  * options), because it would have the rights of the login.
  */
 export function createPool(url: string, options: PoolOptions = {}): Pool {
-  const { max = 10, role, applicationName = 'agenthub', onError = () => {} } = options
+  const { max = 10, maxAtFirst = max, role, applicationName = 'agenthub', onError = () => {} } = options
   const { statementMs = 30_000, lockMs = 10_000, responseMs = 0, pooled = false } = options
   const pool = new Pool({
     connectionString: url,
-    max,
+    max: maxAtFirst,
     application_name: applicationName,
     ...(pooled
       ? { Client: UnnamedStatementClient }
@@ -85,6 +93,7 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
     types,
     ...(role === undefined ? {} : roleOptions(role, options)),
   })
+  if (maxAtFirst < max) void unrefSleep(FIRST_MS).then(() => (pool.options.max = max))
   const report = (error: Error): void => {
     if (!pool.ending) onError(error) // ignore losses during shutdown
   }

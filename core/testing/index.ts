@@ -2,7 +2,7 @@ import { validateService } from '../catalog/services/declaration.ts'
 import { type HubClient, HubError, type HubResponse } from '../client/index.ts'
 import { elapsedMs, unrefSleep } from '../clock.ts'
 import type { AnyEndpoint, AnyService, Route } from '../plugin/index.ts'
-import { compile } from '../plugin/validate.ts'
+import { compile, findSchemaError } from '../plugin/validate.ts'
 import { exampleOf, nearMisses } from './example.ts'
 
 export { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts'
@@ -98,9 +98,13 @@ function assert(condition: boolean, message: string): void {
 }
 
 async function checkSchemas({ endpoint, input }: EndpointTrial): Promise<void> {
+  for (const schema of [endpoint.input, endpoint.output]) {
+    const wrong = schema && findSchemaError(schema.json)
+    assert(wrong === undefined, `a schema is invalid: ${wrong}`)
+    if (schema) compile(schema)
+  }
   const issues = compile(endpoint.input)(input)
   assert(issues.length === 0, `the example is not a valid input: ${JSON.stringify(issues)}`)
-  if (endpoint.output) compile(endpoint.output)
 }
 
 async function checkBadInput(trial: EndpointTrial): Promise<void> {

@@ -32,13 +32,18 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
 /** Milliseconds after which the first process loads even if no worker serves. */
 const SERVING_MS = 10_000
+/**
+ * Milliseconds in which a worker answers what has waited for it, slowly as its code is not
+ * optimized yet, before the first process and the other workers compete for processors.
+ */
+const BACKLOG_MS = 1_000
 
 /**
  * Forks the first workers of a hub before its first process has loaded its own code. The
  * configuration is not read yet: `forkWorker` makes up for what this leaves out.
  *
  * If workers need nothing that the first process prepares, it leaves the processors to them and
- * loads when one serves. Otherwise, all load at the same time.
+ * loads soon after one serves. Otherwise, all load at the same time.
  * @param prepared what is prepared already
  */
 export async function forkEarly(
@@ -57,17 +62,18 @@ export async function forkEarly(
   if (!prepared) return
   for (const signal of SIGNALS) process.once(signal, drainEarly)
   const serving = early.map(({ worker }) => letServe(worker, prepared))
-  await Promise.race([...serving, sleep(SERVING_MS, undefined, { ref: false })])
+  const serves = await Promise.race([...serving, sleep(SERVING_MS, false, { ref: false })])
+  if (serves) await sleep(BACKLOG_MS)
 }
 
-/** Answers the requests of a worker. Resolves when it serves or cannot. */
-function letServe(worker: Worker, { sandbox }: Prepared): Promise<void> {
+/** Answers the messages of a worker. @returns false if it cannot serve */
+function letServe(worker: Worker, { sandbox }: Prepared): Promise<boolean> {
   return new Promise((resolve) => {
-    worker.once('exit', () => resolve())
+    worker.once('exit', () => resolve(false))
     worker.on('message', ({ hub }: WorkerMessage) => {
       if (hub === 'hello') sendTo(worker, { hub: 'place', sandbox })
       else if (hub === 'opened') sendTo(worker, { hub: 'listen' })
-      else if (hub === 'ready' || hub === 'failed') resolve()
+      else if (hub === 'ready' || hub === 'failed') resolve(hub === 'ready')
     })
   })
 }

@@ -90,10 +90,12 @@ async function openDatabases(options: HubOptions, meters: Meters, scope: AsyncDi
   const pooled = databaseDirectUrl !== undefined
   const responseMs = DATABASE_TIMEOUT_MS
   const shared = { responseMs, onError } satisfies PoolOptions
-  const pool = createPool(databaseUrl, { max: 20, role: 'hub_app', pooled, ...shared })
-  const ledgerPool = createPool(financeUrl, { max: 8, role: 'hub_finance', ...shared })
+  const app = { role: 'hub_app', pooled, ...shared } as const
+  const pool = createPool(databaseUrl, { max: 20, maxAtFirst: 3, ...app })
+  const finance = { role: 'hub_finance', ...shared } as const
+  const ledgerPool = createPool(financeUrl, { max: 8, maxAtFirst: 2, ...finance })
   // Apart from the ledger's: its transactions wait for those connections.
-  const financePool = createPool(financeUrl, { max: 4, role: 'hub_finance', ...shared })
+  const financePool = createPool(financeUrl, { max: 4, maxAtFirst: 2, ...finance })
   scope.defer(async () => void (await Promise.all([pool, ledgerPool, financePool].map(endPool))))
   meters.watchPools({ hub: pool, ledger: ledgerPool })
   await pool.query('SELECT ledger.ensure_partitions()')

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { patternsOf, subschemas } from '../../plugin/schema-cost.ts'
-import { compile, type Issue } from '../../plugin/validate.ts'
+import { compile, findSchemaError, type Issue } from '../../plugin/validate.ts'
 
 /** Limits of a foreign JSON Schema, because compiling it costs the hub memory and time. */
 export const SCHEMA_BYTES_MAX = 65_536
@@ -91,8 +91,10 @@ const isDefined = ({ $defs }: JsonObject, ref: unknown): boolean =>
   isJsonObject($defs) &&
   Object.hasOwn($defs, ref.slice('#/$defs/'.length))
 
-/** Returns why a schema cannot be compiled, such as a pattern that RE2 does not support. */
+/** Returns why a schema is invalid, or cannot be compiled, such as a pattern of no RE2. */
 function compileError(schema: JsonObject): string | undefined {
+  const wrong = findSchemaError(schema)
+  if (wrong !== undefined) return wrong.slice(0, 200)
   try {
     compile({ json: schema })
     return undefined

@@ -29,7 +29,7 @@ export interface BuyerDeps {
   readonly random: Random
 }
 
-const FUNDED_MICROS = 2_000_000_000n
+const FUNDED_MICROS = 20_000_000_000n
 const FIRST_CREDITS_MICROS = 20_000_000
 const PAYMENT_SECONDS = 60
 const CAP_MICROS = 30_000
