@@ -77,7 +77,13 @@ function int8Array(text: string): unknown {
  * options), because it would have the rights of the login.
  */
 export function createPool(url: string, options: PoolOptions = {}): Pool {
-  const { max = 10, maxAtFirst = max, role, applicationName = 'agenthub', onError = () => {} } = options
+  const {
+    max = 10,
+    maxAtFirst = max,
+    role,
+    applicationName = 'agenthub',
+    onError = () => {},
+  } = options
   const { statementMs = 30_000, lockMs = 10_000, responseMs = 0, pooled = false } = options
   const pool = new Pool({
     connectionString: url,

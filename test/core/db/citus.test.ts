@@ -17,9 +17,9 @@ const REPLACED: Readonly<Record<string, string>> = {
   held_at: 'c3edbeac01301229',
   late: '286972c76c45c217',
   owners_of: 'f2779d4af8631212',
-  statement: '52cb019bbaa74109',
+  statement: 'a430b072b950b586',
   sum_up: '2381cfd3edba8ea7',
-  totals_at: 'c249c0955db782cd',
+  totals_at: 'cf4c71bf3eacdb3f',
   wrong_day_ends: 'c95b6f2fd9260e79',
   wrong_snapshots: 'ea1ce9c12ee8eba8',
 }
