@@ -46,7 +46,12 @@ export class ProcessLease {
   /** Ends the lease: others may take over at once what is left. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#pool.query('DELETE FROM hub.process WHERE id = $1', [this.id]).catch(() => {})
+    await ProcessLease.end(this.#pool, this.id)
+  }
+
+  /** Ends the lease of a process that has ended. Without it, the lease ends by itself. */
+  static async end(pool: Pool, id: string): Promise<void> {
+    await pool.query('DELETE FROM hub.process WHERE id = $1', [id]).catch(() => {})
   }
 
   /** A failure is not logged: other code reports an unreachable database. */

@@ -61,6 +61,8 @@ export interface Hub extends PluginCatalog {
   /** Embeds documents for semantic search, if configured. */
   readonly embedding: EmbedDeps | undefined
   readonly handler: RequestListener
+  /** Lease of this process on what it works on. */
+  readonly lease: ProcessLease
   /** Resolves when all requests are done, including those of disconnected callers. */
   idle(): Promise<void>
   /** Flushes pending writes and closes all connections. */
@@ -212,7 +214,7 @@ async function openParts(
   const { money, log, draining = () => false } = options
   const meters = new Meters(options.version)
   const { databaseClock, ...database } = await openDatabases(options, meters, scope)
-  const { pool, lease, financePool, ledger } = database
+  const { pool, lease, ledger } = database
   const clock = options.clock ?? databaseClock
   const secretKeys = await openSecretKeys(options, pool, scope)
   const gates = openCredentialGates(pool, options)
@@ -252,9 +254,7 @@ async function openParts(
   const parts = { ...core, ...observers, ...found, ...services, egress, backends }
   const handle = openEntryPoints(parts, options)
   return {
-    pool,
-    financePool,
-    ledger,
+    ...database,
     egress,
     embedding: semanticSearch,
     paymentDeps,

@@ -4,7 +4,7 @@ import type { SandboxPlace } from '../sandbox/start.ts'
 export type WorkerMessage =
   | { readonly hub: 'hello' }
   | { readonly hub: 'opened' }
-  | { readonly hub: 'ready'; readonly port: number }
+  | { readonly hub: 'ready'; readonly port: number; readonly lease: string }
   | { readonly hub: 'failed'; readonly message: string; readonly misconfigured: boolean }
   | { readonly hub: 'counted?'; readonly question: number }
   | { readonly hub: 'failing'; readonly origin: NodeJS.UncaughtExceptionOrigin }

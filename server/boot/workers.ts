@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { AggregatorRegistry } from 'prom-client'
 import { elapsedMs, sleep, unrefSleep, withTimeout } from '../../core/clock.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
+import { ProcessLease } from '../../core/db/process-lease.ts'
 import type { Log } from '../../core/log.ts'
 import type { Meters } from '../observability/meters.ts'
 import {
@@ -32,6 +33,7 @@ export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   const crew = new WorkerPool(options.config, options.log)
   try {
     const running = await startHub({ ...options, servers: crew })
+    crew.endLease = (id) => ProcessLease.end(running.hub.pool, id)
     const stop = async (): Promise<void> => {
       await crew.stop()
       await running.stop()
@@ -52,6 +54,10 @@ class WorkerPool implements Servers {
   readonly #registry = new AggregatorRegistry()
   /** Workers that may listen: the others have nothing to drain. */
   readonly #listening = new WeakSet<Worker>()
+  /** Leases of workers: others need not wait until that of a dead one ends by itself. */
+  readonly #leases = new WeakMap<Worker, string>()
+  /** Ends a lease in the database, as soon as that is open. */
+  endLease: (id: string) => Promise<void> = async () => {}
   /** Workers that are replaced before they exit. */
   readonly #failing = new WeakSet<Worker>()
   #exitTimes: number[] = []
@@ -119,6 +125,7 @@ class WorkerPool implements Servers {
         else if (said.hub === 'failing') this.#replaceFailing(worker, said.origin)
         else if (said.hub === 'ready') {
           this.#listening.add(worker)
+          this.#leases.set(worker, said.lease)
           resolve(said.port)
         } else if (said.hub === 'failed') {
           reject(said.misconfigured ? new ConfigError(said.message) : new Error(said.message))
@@ -143,6 +150,7 @@ class WorkerPool implements Servers {
   /** Replaces a worker after its exit. */
   #watch(worker: Worker): void {
     const replace = (code: number | null, signal: string | null): void => {
+      void this.endLease(this.#leases.get(worker)!)
       if (this.#stopping) return
       this.#log.warn({ worker: worker.process.pid, code, signal }, 'worker exited')
       if (!this.#failing.has(worker)) void this.#replace()
@@ -204,7 +212,7 @@ export async function runWorker(
       mergeMetrics: (meters: Meters) => first.mergeMetrics(meters),
       isReplaced: () => isReplaced,
     })
-    await first.send({ hub: 'ready', port: running.port })
+    await first.send({ hub: 'ready', port: running.port, lease: running.hub.lease.id })
     const failed = errors.occurred.then((origin) => {
       isReplaced = true
       return first.requestReplacement(origin)

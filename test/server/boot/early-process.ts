@@ -22,7 +22,7 @@ function serve(): void {
   server.listen(0, '127.0.0.1', () => {
     const { port } = server.address() as AddressInfo
     print(`serves ${port}`)
-    send({ hub: 'ready', port })
+    send({ hub: 'ready', port, lease: '' })
   })
   process.once('SIGTERM', () => {
     server.close(() => process.exit(0))

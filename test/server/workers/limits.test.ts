@@ -168,6 +168,22 @@ describe('limits over two processes', function () {
     })
     expect(seen).not.to.include(victim)
   })
+
+  it('leave no lease of a killed process, so that others take over its work at once', async () => {
+    const leases = async (): Promise<readonly string[]> => {
+      const { rows } = await hub.database.admin.query('SELECT id FROM hub.process')
+      return rows.map(({ id }) => id)
+    }
+    const before = await leases()
+    const { apiKey } = await hub.agent()
+    const [victim] = [...pidsOf([await whoAnswers(apiKey)])] as number[]
+    process.kill(victim!, 'SIGKILL')
+    await eventually(async () => {
+      const now = await leases()
+      const kept = before.filter((id) => now.includes(id))
+      return kept.length === before.length - 1 && now.length === before.length
+    })
+  })
 })
 
 describe('limits over two processes that count in Redis', function () {
