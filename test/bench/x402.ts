@@ -1,11 +1,18 @@
 import { rmSync } from 'node:fs'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
-import type { Terms } from '../../core/payments/paying/terms.ts'
 import { newFolder } from './folder.ts'
 import { type LoadResult, median, rounded, type Sample, summary } from './load.ts'
 import type { Report, Table, Target } from './report.ts'
-import { buy, createWallets, offerOf, sign } from './x402/buyers.ts'
+import { buy, createWallets, offerOf } from './x402/buyers.ts'
+import {
+  buyCredits,
+  keyPayer,
+  mppPayer,
+  type Payer,
+  signInPayer,
+  x402Payer,
+} from './x402/payers.ts'
 import { type MeasuredServer, startHub, startPeer } from './x402/servers.ts'
 
 const ROUNDS = 3
@@ -24,17 +31,23 @@ const WARM_UP = [
 /** Pause for timers that expired while the process was stopped, which are not part of the turn. */
 const RESUME_PAUSE_MS = 1_000
 
-/** One side of the comparison. */
+/** Sides in the order of their turns. */
+const SIDES = ['hub', 'express', 'mpp', 'mppx', 'siwx', 'key'] as const
+
+/** One side of a comparison. */
 interface Side {
-  readonly name: 'hub' | 'express'
+  readonly name: (typeof SIDES)[number]
   readonly server: MeasuredServer
-  readonly terms: Terms
+  readonly pay: Payer
+  /** Header of a response that was paid for. */
+  readonly proof: string
 }
 
 /**
- * Paid requests per second of the whole hub without an API key, compared with `@x402/express`
- * selling the same handler: both with the hub's own facilitator in their process, on one chain, in
- * turns, with the other stopped.
+ * Paid requests per second of the whole hub, by x402 compared with `@x402/express`, by MPP compared
+ * with `mppx/server`, and by signed challenges (SIWX) compared with API keys. All sell the same
+ * handler, with the hub's own facilitator in their process, on one chain, in turns, with the others
+ * stopped.
  */
 export async function x402(): Promise<Report> {
   const dataDir = newFolder()
@@ -42,14 +55,21 @@ export async function x402(): Promise<Report> {
   try {
     const hub = await startHub(dataDir)
     servers.push(hub)
-    const peer = await startPeer(hub)
-    servers.push(peer)
-    const sides: readonly Side[] = [
-      { name: 'hub', server: hub, terms: await offerOf(hub.url) },
-      { name: 'express', server: peer, terms: await offerOf(peer.url) },
-    ]
+    const express = await startPeer(hub, 'express')
+    servers.push(express)
+    const mppx = await startPeer(hub, 'mppx')
+    servers.push(mppx)
     const buyers = await createWallets(BUYERS, hub.rpcUrl)
-    for (const { server } of sides) server.pause()
+    const keys = await buyCredits(hub.url, buyers)
+    const sides: readonly Side[] = [
+      { name: 'hub', server: hub, pay: x402Payer(await offerOf(hub.url)), proof: X402 },
+      { name: 'express', server: express, pay: x402Payer(await offerOf(express.url)), proof: X402 },
+      { name: 'mpp', server: hub, pay: mppPayer(hub.url), proof: MPP },
+      { name: 'mppx', server: mppx, pay: mppPayer(mppx.url), proof: MPP },
+      { name: 'siwx', server: hub, pay: signInPayer(hub.url), proof: CREDITS },
+      { name: 'key', server: hub, pay: keyPayer(keys), proof: CREDITS },
+    ]
+    for (const server of servers) server.pause()
     for (const cell of WARM_UP) for (const side of sides) await turn(side, cell, buyers)
     const rounds: Round[] = []
     for (let round = 0; round < ROUNDS; round++) {
@@ -62,6 +82,10 @@ export async function x402(): Promise<Report> {
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
+
+const X402 = 'payment-response'
+const MPP = 'payment-receipt'
+const CREDITS = 'x-balance-microdollars'
 
 /** Samples of one round by the name of their cell and side. */
 type Round = ReadonlyMap<string, Sample>
@@ -78,15 +102,15 @@ async function play(order: readonly Side[], buyers: readonly PrivateKeyAccount[]
 }
 
 async function turn(
-  { server, terms }: Side,
+  { server, pay, proof }: Side,
   { connections, count }: Cell,
   buyers: readonly PrivateKeyAccount[],
 ): Promise<Sample> {
-  const payments = await sign(buyers, terms, count)
   server.resume()
   try {
+    const payments = await pay(buyers, count)
     await sleep(RESUME_PAUSE_MS)
-    return await buy(server.url, payments, connections, TURN_SECONDS)
+    return await buy({ url: server.url, proof }, payments, connections, TURN_SECONDS)
   } finally {
     server.pause()
   }
@@ -96,7 +120,7 @@ function report(rounds: readonly Round[]): Report {
   const figures: Record<string, number> = {}
   const rows: (string | number)[][] = []
   for (const { name: cell } of CELLS) {
-    for (const side of ['hub', 'express']) {
+    for (const side of SIDES) {
       const key = keyOf(cell, side)
       const samples = rounds.map((round) => round.get(key)!)
       const { perSecond, p50Ms, p99Ms } = overall(samples)
@@ -106,7 +130,8 @@ function report(rounds: readonly Round[]): Report {
       figures[`${prefix}_p99_ms`] = rounded(p99Ms)
       rows.push([side, cell.replace('_', ' '), rounded(perSecond), rounded(p50Ms), rounded(p99Ms)])
     }
-    figures[`ratio_${cell}`] = rounded(ratio(rounds, cell), 2)
+    for (const [name, one, other] of COMPARISONS)
+      figures[`${name}_${cell}`] = rounded(ratio(rounds, cell, one, other), 2)
   }
   const samples = rounds.flatMap((round) => [...round.values()])
   figures['errors'] = samples.reduce((sum, { errors }) => sum + errors, 0)
@@ -122,10 +147,17 @@ const overall = (samples: readonly Sample[]): LoadResult => ({
   perSecond: median(samples.map(({ calls, seconds }) => calls / seconds)),
 })
 
-const ratio = (rounds: readonly Round[], cell: string): number =>
+/** Ratios by name: of the first side to the second. */
+const COMPARISONS = [
+  ['ratio', 'hub', 'express'],
+  ['mpp_ratio', 'mpp', 'mppx'],
+  ['siwx_ratio', 'siwx', 'key'],
+] as const
+
+const ratio = (rounds: readonly Round[], cell: string, one: string, other: string): number =>
   median(
     rounds.map((round) => {
-      const [ours, theirs] = ['hub', 'express'].map((side) => round.get(keyOf(cell, side))!)
+      const [ours, theirs] = [one, other].map((side) => round.get(keyOf(cell, side))!)
       return ours!.calls / ours!.seconds / (theirs!.calls / theirs!.seconds)
     }),
   )
@@ -137,6 +169,8 @@ function targets(figures: Readonly<Record<string, number>>): Target[] {
   }
   return [
     target('paid requests per second to @x402/express, sequential', 'ratio_sequential', 1),
-    target('paid requests per second to @x402/express, 64 at once', 'ratio_at_64', 1.5),
+    target('paid requests per second to @x402/express, 64 at once', 'ratio_at_64', 2),
+    target('paid requests per second by MPP to mppx/server, 64 at once', 'mpp_ratio_at_64', 1.5),
+    target('calls per second by signed challenges to those by key', 'siwx_ratio_at_64', 0.8),
   ]
 }

@@ -4,6 +4,7 @@ import { request } from 'undici'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../core/money.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
+import { callRpc } from '../../server/sandbox/rpc.ts'
 import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
@@ -28,6 +29,7 @@ describe('a purchase from a seller that takes MPP alone', () => {
     await hub().credit(ada.keyId, usd('1'))
     seller.act = 'sell'
     seller.offersX402 = false
+    seller.repeats = false
     seller.requests.length = 0
   })
   const buy = (order: object = {}, headers: Record<string, string> = {}) =>
@@ -125,6 +127,19 @@ describe('a purchase from a seller that takes MPP alone', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
+  it('is not made for a challenge that was answered before', async () => {
+    seller.repeats = true
+    expect((await buy()).status).to.equal(200)
+    const before = await received()
+    const { status, headers, body } = await buy()
+    expect([status, body['code']]).to.deep.equal([502, 'upstream_payment_terms'])
+    expect(body['charged_microdollars']).to.equal(0)
+    expect(seller.requests.filter(({ authorization }) => authorization)).to.have.length(1)
+    const call = await recordOf(headers['x-call-id'])
+    expect(call.body).to.include({ charged_microdollars: 0 })
+    expect([await spent(), (await received()) - before]).to.deep.equal([PRICE, 0n])
+  })
+
   it('is listed as payable', async () => {
     const told = await ask(hub().url, '/v1/listings/validate', {
       key: ada.apiKey,
@@ -132,5 +147,19 @@ describe('a purchase from a seller that takes MPP alone', () => {
     })
     expect(told.text).to.include('MPP (scheme Payment, method evm).')
     expect(told.text).not.to.include('cannot pay it')
+  })
+
+  it('is refunded when the chain shows that a receipt was forged', async () => {
+    seller.act = 'forge-receipt'
+    const { status, headers } = await buy()
+    expect(status).to.equal(200)
+    expect(await spent()).to.equal(PRICE)
+    const { rpcUrl } = hub().sandbox!
+    await callRpc(rpcUrl, 'evm_increaseTime', [120])
+    await callRpc(rpcUrl, 'evm_mine', [])
+    await resolve()
+    expect(await spent()).to.equal(0n)
+    const call = await recordOf(headers['x-call-id'])
+    expect(call.body).to.include({ charged_microdollars: 0 })
   })
 })

@@ -2,11 +2,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { evm, Mppx, Request as NodeRequest } from 'mppx/server'
-import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
+import { chargeOptions } from '../support/settle-charge.ts'
 
 /** Behavior of a seller after it has a valid payment. */
-export type SellerAct = 'sell' | 'fail' | 'take-and-fail' | 'no-receipt'
+export type SellerAct = 'sell' | 'fail' | 'take-and-fail' | 'no-receipt' | 'forge-receipt'
 
 export interface MppSeller {
   readonly port: number
@@ -14,7 +15,16 @@ export interface MppSeller {
   act: SellerAct
   /** False to take MPP alone: the server of mppx offers x402 as well. */
   offersX402: boolean
+  /** True to send the same challenge again. */
+  repeats: boolean
   close(): Promise<void>
+}
+
+/** Response whose receipt names a transaction that does not exist. */
+function forged(body: string): Response {
+  const receipt = { method: 'evm', status: 'success', reference: `0x${'1'.repeat(64)}` }
+  const header = Buffer.from(JSON.stringify(receipt)).toString('base64url')
+  return Response.json({ sold: body }, { headers: { 'payment-receipt': header } })
 }
 
 function withoutX402({ body, status, headers }: Response): Response {
@@ -27,46 +37,26 @@ export async function startMppSeller(
   facilitator: () => Facilitator,
   { recipient, amount }: { readonly recipient: Hex; readonly amount: string },
 ): Promise<MppSeller> {
-  const { chainId, address: currency, name, version, decimals, network } = USDC_BASE
-  const settle: NonNullable<Parameters<typeof evm.charge>[0]['settle']> = async ({ payload }) => {
-    const { type: _, signature, ...authorization } = payload
-    const requirement = {
-      scheme: 'exact',
-      network,
-      amount: payload.value,
-      asset: currency,
-      payTo: recipient,
-      maxTimeoutSeconds: 300,
-      extra: { name, version },
-    }
-    const payment = {
-      x402Version: 2,
-      accepted: requirement,
-      resource: { url: '', description: '', mimeType: '' },
-      payload: { signature, authorization },
-    }
-    const settled = await facilitator().settle(payment, requirement)
-    if (!settled.success) throw new Error(settled.errorReason)
-    return { reference: settled.transaction }
-  }
-  const charge = evm.charge({
-    chainId,
-    currency,
-    decimals,
-    recipient,
-    authorization: { name, version },
-    settle,
-  })
+  const charge = evm.charge(chargeOptions(facilitator, recipient))
   const mppx = Mppx.create({ methods: [charge], secretKey: 'k'.repeat(32) })
   const requests: MppSeller['requests'] = []
-  const seller = { act: 'sell' as SellerAct, offersX402: false }
+  const seller = { act: 'sell' as SellerAct, offersX402: false, repeats: false }
+  let first: Response | undefined
+  /** The challenge of a response without payment: a new one, or always the first. */
+  const challenge = (response: Response): Response => {
+    const offered = seller.offersX402 ? response : withoutX402(response)
+    if (!seller.repeats) return offered
+    first ??= offered
+    return first.clone()
+  }
   const serve = async (request: Request): Promise<Response> => {
     const body = await request.clone().text()
     const authorization = request.headers.get('authorization') ?? undefined
     requests.push({ body, authorization })
     if (authorization && seller.act === 'fail') return new Response('broken', { status: 500 })
+    if (authorization && seller.act === 'forge-receipt') return forged(body)
     const paid = await mppx.charge({ amount })(request)
-    if (paid.status === 402) return seller.offersX402 ? paid.challenge : withoutX402(paid.challenge)
+    if (paid.status === 402) return challenge(paid.challenge)
     if (seller.act === 'take-and-fail') return new Response('broken', { status: 500 })
     const sold = Response.json({ sold: body })
     return seller.act === 'no-receipt' ? sold : paid.withReceipt(sold)

@@ -1,4 +1,4 @@
-import { Client, request } from 'undici'
+import { Client } from 'undici'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { elapsedMs, systemClock } from '../../../core/clock.ts'
 import { chooseTerms, parseOffer, type Terms } from '../../../core/payments/paying/terms.ts'
@@ -6,16 +6,16 @@ import { signPayment } from '../../../core/payments/paying/x402-client.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import type { Sample } from '../load.ts'
 
-const PATH = '/proxy/echo/say'
+export const PATH = '/proxy/echo/say'
 const REQUEST = {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ words: 'hello' }),
 } as const
 /** Funding per buyer, more than it can spend, in microdollars. */
-const FUNDING_MICROS = 1_000_000n
+export const FUNDING_MICROS = 3_000_000n
 /** Lifetime of a payment, longer than any accepted validity. */
-const LIFETIME_SECONDS = 600n
+export const LIFETIME_SECONDS = 600n
 
 /** Creates wallets with test USDC. */
 export async function createWallets(count: number, rpcUrl: string): Promise<PrivateKeyAccount[]> {
@@ -26,11 +26,19 @@ export async function createWallets(count: number, rpcUrl: string): Promise<Priv
 
 /** Requests the shop's payment terms. @throws Error if the response is not a payable 402 */
 export async function offerOf(server: string, path = PATH): Promise<Terms> {
-  const { statusCode, headers, body } = await request(new URL(path, server), REQUEST)
-  const bytes = Buffer.from(await body.arrayBuffer())
-  if (statusCode !== 402) throw new Error(`${server} answered ${statusCode}: ${bytes.toString()}`)
+  const { headers, bytes } = await ask402(server, path)
   const policy = { host: new URL(server).hostname, maxAmount: FUNDING_MICROS, ownWallets: [] }
   return chooseTerms(parseOffer({ headers, body: bytes }), policy)
+}
+
+/** Sends the request without payment. @throws Error if the response is not a 402 */
+export async function ask402(server: string, path = PATH) {
+  const client = connect(server)
+  const { statusCode, headers, body } = await client.request({ ...REQUEST, path })
+  const bytes = Buffer.from(await body.arrayBuffer())
+  await client.close()
+  if (statusCode !== 402) throw new Error(`${server} answered ${statusCode}: ${bytes.toString()}`)
+  return { headers, bytes }
 }
 
 /** Signs the payments of `count` requests, with the buyers in turn, before the clock starts. */
@@ -51,10 +59,11 @@ export async function sign(
 /**
  * Sends one paid request per payment over `connections` connections. No request starts after
  * `seconds`.
+ * @param proof header that shows that a response was paid for
  */
 export async function buy(
-  server: string,
-  payments: readonly string[],
+  { url: server, proof }: { readonly url: string; readonly proof: string },
+  payments: readonly Readonly<Record<string, string>>[],
   connections: number,
   seconds: number,
 ): Promise<Sample> {
@@ -68,7 +77,7 @@ export async function buy(
     for (const payment of left) {
       const before = elapsedMs()
       if (before > end) return
-      const error = await once(client, payment)
+      const error = await once(client, payment, proof)
       latencies.push(elapsedMs() - before)
       if (error !== undefined) errors.push(error)
     }
@@ -83,18 +92,22 @@ export async function buy(
 
 /**
  * Sends one paid request. Returns the fault of the response; undefined if it delivers the result
- * with a settlement receipt.
+ * with the proof of its payment.
  */
-async function once(client: Client, payment: string): Promise<string | undefined> {
+async function once(
+  client: Client,
+  payment: Readonly<Record<string, string>>,
+  proof: string,
+): Promise<string | undefined> {
   const { statusCode, headers, body } = await client.request({
     ...REQUEST,
     path: PATH,
-    headers: { ...REQUEST.headers, 'payment-signature': payment },
+    headers: { ...REQUEST.headers, ...payment },
   })
   const text = await body.text()
   const isDelivered =
     statusCode === 200 && (JSON.parse(text) as { words?: string }).words === 'hello'
-  return isDelivered && 'payment-response' in headers ? undefined : `${statusCode}: ${text}`
+  return isDelivered && proof in headers ? undefined : `${statusCode}: ${text}`
 }
 
 let networks = 0

@@ -10,6 +10,7 @@ import { localFacilitator } from '../../../core/payments/facilitators/local.ts'
 import type { AnyEndpoint } from '../../../core/plugin/index.ts'
 import echo from '../../../plugins/echo/index.ts'
 import { injectedHost } from '../../support/injected-host.ts'
+import { HANDLER_CALL } from './handler-call.ts'
 
 /**
  * Program: `@x402/express` peer, set up as in its documentation. It sells the handler of the echo
@@ -21,14 +22,6 @@ const MAX_TIMEOUT_SECONDS = 90 // as offered by the hub
 const { network } = USDC_BASE
 const endpoint: AnyEndpoint = echo(injectedHost).endpoints['POST /say']
 const JSON_TYPE = 'application/json'
-const CALL = {
-  id: 'call',
-  payer: 'nobody',
-  terms: undefined,
-  charge: () => {},
-  meter: () => true,
-  signal: new AbortController().signal,
-}
 
 const pool = createPool(databaseUrl, { max: 4, role: 'hub_app' })
 const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
@@ -50,7 +43,7 @@ app.use(
 )
 app.use(express.json())
 app.post('/proxy/echo/say', (request, response, next) => {
-  const answer = Promise.resolve(endpoint.handle({ ...CALL, input: request.body }))
+  const answer = Promise.resolve(endpoint.handle({ ...HANDLER_CALL, input: request.body }))
   answer.then((body) => response.json(body), next)
 })
 const listening = app.listen(0, '127.0.0.1')

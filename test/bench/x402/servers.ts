@@ -22,7 +22,7 @@ export const SERVE: readonly string[] = manifest.scripts.start
   .split(' ')
   .slice(2)
   .map((word) => (word.endsWith('.ts') ? join(ROOT, word) : word))
-const PEER = new URL('./express.ts', import.meta.url).pathname
+const programOf = (peer: 'express' | 'mppx') => new URL(`./${peer}.ts`, import.meta.url).pathname
 const READY_MS = 60_000
 const POLL_MS = 20
 const TEN_ETH = 10n ** 19n
@@ -38,14 +38,15 @@ export async function startHub(
 }
 
 /** Starts the peer on the hub's chain and database, with its own wallets. */
-export async function startPeer({
-  rpcUrl,
-  databaseUrl,
-}: Awaited<ReturnType<typeof startHub>>): Promise<MeasuredServer> {
+export async function startPeer(
+  { rpcUrl, databaseUrl }: Awaited<ReturnType<typeof startHub>>,
+  peer: 'express' | 'mppx',
+): Promise<MeasuredServer> {
   const gas = generatePrivateKey()
   const payTo = privateKeyToAddress(generatePrivateKey())
   await fund(rpcUrl, privateKeyToAddress(gas), { wei: TEN_ETH })
-  const { kept, found } = await start([PEER, rpcUrl, databaseUrl, gas, payTo], {}, /ready at (\S+)/)
+  const args = [programOf(peer), rpcUrl, databaseUrl, gas, payTo]
+  const { kept, found } = await start(args, {}, /ready at (\S+)/)
   return measuredServer(kept, found[1]!)
 }
 
