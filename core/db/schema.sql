@@ -1085,8 +1085,10 @@ CREATE TABLE hub.payment_intent (
   principal text,
   payee_accepted boolean,
   incomplete boolean,
+  authorized bigint,
   CONSTRAINT payment_intent_pkey PRIMARY KEY (call),
   CONSTRAINT payment_intent_amount_check CHECK ((amount > 0)),
+  CONSTRAINT payment_intent_authorized CHECK ((amount <= authorized)),
   CONSTRAINT payment_intent_nonce_key UNIQUE (nonce),
   CONSTRAINT payment_intent_state_check CHECK ((state = ANY (ARRAY['signed'::text, 'paid'::text, 'confirmed'::text, 'unresolved'::text, 'unused'::text])))
 );
@@ -2550,7 +2552,7 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.commit_payment(hub.payment_intent,bigint[]) TO hub_app;
 
-CREATE OR REPLACE FUNCTION hub.conclude_payment(p_call uuid, p_state text, p_transaction text, p_status smallint, p_reason text)
+CREATE OR REPLACE FUNCTION hub.conclude_payment(p_call uuid, p_state text, p_transaction text, p_status smallint, p_reason text, p_taken bigint DEFAULT NULL::bigint)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2558,16 +2560,22 @@ CREATE OR REPLACE FUNCTION hub.conclude_payment(p_call uuid, p_state text, p_tra
 AS $function$
 DECLARE
   p payment_intent;
+  unspent bigint;
 BEGIN
   SELECT * INTO p FROM payment_intent
     WHERE call = p_call AND state IN ('signed', 'unresolved', 'paid') FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
+  IF p_taken <> p.amount AND (p.authorized IS NULL OR p.state = 'paid' OR p_taken > p.amount) THEN
+    RAISE EXCEPTION 'the amount of payment % is final', p_call USING ERRCODE = 'check_violation';
+  END IF;
   UPDATE payment_intent SET state = p_state, transaction = coalesce(p_transaction, transaction),
-      status = coalesce(p_status, status), reason = coalesce(p_reason, reason), changed_at = now()
+      status = coalesce(p_status, status), reason = coalesce(p_reason, reason), changed_at = now(),
+      amount = coalesce(p_taken, amount)
     WHERE call = p_call;
-  IF p_state = 'unused' THEN
+  unspent := CASE WHEN p_state = 'unused' THEN p.amount ELSE p.amount - coalesce(p_taken, p.amount) END;
+  IF unspent > 0 THEN
     FOR n IN 1 .. 3 LOOP
-      UPDATE outflow o SET amount = o.amount - p.amount
+      UPDATE outflow o SET amount = o.amount - unspent
         WHERE o.day = (p.created_at AT TIME ZONE 'UTC')::date
           AND o.scope = (ARRAY['key:' || p.owner, 'host:' || p.host, 'platform'])[n];
     END LOOP;
@@ -2578,7 +2586,7 @@ BEGIN
       WHERE u.scope = (hub.unresolved_scopes(p))[n];
   END LOOP;
 END $function$;
-GRANT EXECUTE ON FUNCTION hub.conclude_payment(uuid,text,text,smallint,text) TO hub_app;
+GRANT EXECUTE ON FUNCTION hub.conclude_payment(uuid,text,text,smallint,text,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.confirm_outgoing(p_start timestamp with time zone, p_head bigint, p_block bigint)
  RETURNS void

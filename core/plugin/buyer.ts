@@ -24,6 +24,6 @@ export interface Buyer {
   readonly quote: (request: ExternalRequest) => Promise<Quote>
   /** Pays at most once per call, and returns the seller's response. */
   readonly pay: (
-    call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms' | 'park'>,
+    call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms' | 'park' | 'charge'>,
   ) => Promise<Reply | Unresolved | Taken>
 }

@@ -110,6 +110,7 @@ export async function readUnmatched(
     pendingPayments.map(({ id }) => id),
     pendingPayments.map(({ other }) => other),
     pendingPayments.map(({ amount }) => amount),
+    pendingPayments.map(({ isMaximum }) => isMaximum),
   ]
   const [transfers, entries, gone, transit] = [
     await client.query<OpenTransfer>(OPEN_TRANSFERS, [wallet, ...payments]),
@@ -133,6 +134,8 @@ interface PendingPayment {
   readonly other: string
   /** Positive if received, negative if sent. */
   readonly amount: bigint
+  /** True if `amount` is a maximum of which less may be taken. */
+  readonly isMaximum: boolean
 }
 
 /**
@@ -147,15 +150,16 @@ export async function readPendingPayments(
   since: Date,
 ): Promise<readonly PendingPayment[]> {
   const { rows } = await client.query<PendingPayment>(
-    `SELECT id, payer AS other, amount FROM hub.payment_claim
+    `SELECT id, payer AS other, amount, false AS "isMaximum" FROM hub.payment_claim
        WHERE $1 = 'treasury' AND claimed_at >= $2 AND (state IN ('claimed', 'pending', 'settled')
          -- abandoned, but others may still submit it until it expires
          OR state IN ('failed', 'released') AND now() < valid_before + interval '2 minutes')
      UNION ALL
-     SELECT call, lower(payee), -amount FROM hub.payment_intent
+     SELECT call, lower(payee), -amount, authorized IS NOT NULL AND state <> 'paid'
+       FROM hub.payment_intent
        WHERE $1 = 'spend' AND created_at >= $2 AND state IN ('signed', 'unresolved', 'paid')
      UNION ALL
-     SELECT id, payee, -amount FROM hub.payout
+     SELECT id, payee, -amount, false FROM hub.payout
        WHERE $1 = 'spend' AND started_at >= $2 AND state = 'started'`,
     [wallet, since],
   )
@@ -165,18 +169,24 @@ export async function readPendingPayments(
 /** Counterparty of a transfer. */
 const COUNTERPARTY = 'CASE WHEN t.amount > 0 THEN t.sender ELSE t.recipient END::text'
 
-/** A pending payment explains the first unmatched transfer of its amount and counterparty. */
+/**
+ * A pending payment explains the first unmatched transfer of its amount and counterparty; one of a
+ * maximum, while it is pending, those of less too.
+ */
 const OPEN_TRANSFERS = `
   WITH pending AS (
     SELECT p.*, row_number() OVER (PARTITION BY p.other, p.amount ORDER BY p.id) AS n
-    FROM unnest($2::uuid[], $3::text[], $4::bigint[]) p(id, other, amount)
+    FROM unnest($2::uuid[], $3::text[], $4::bigint[], $5::boolean[])
+      p(id, other, amount, is_maximum)
     WHERE NOT EXISTS (SELECT FROM hub.wallet_entry e WHERE e.entry = p.id AND e.matched)
   ), open AS (
     SELECT t.*, ${COUNTERPARTY} AS other,
       row_number() OVER (PARTITION BY ${COUNTERPARTY}, t.amount ORDER BY t.block, t.log_index) AS n
     FROM hub.transfer t WHERE ${IS_OPEN_TRANSFER}
   )
-  SELECT t.id, t.tx, t.block, t.sender, t.recipient, t.amount, p.id AS awaits
+  SELECT t.id, t.tx, t.block, t.sender, t.recipient, t.amount,
+    coalesce(p.id, (SELECT min(m.id::text)::uuid FROM pending m
+      WHERE m.is_maximum AND m.other = t.other AND t.amount BETWEEN m.amount AND -1)) AS awaits
   FROM open t LEFT JOIN pending p ON p.other = t.other AND p.amount = t.amount AND p.n = t.n
   ORDER BY t.block, t.log_index, t.amount`
 

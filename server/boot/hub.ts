@@ -155,8 +155,21 @@ const openBuyer = (
     caps: { ...outflow, ...unresolved },
     outgoing: new OutgoingSwitch(pool),
     listedTerms: new ListedTermsStore(pool),
+    approvePermit2: approvalOf(money),
     cautionsOf: (listing, request) => purchaseCautions(pool, ports.clock, listing, request),
   })
+
+/** Approves Permit2 for the spend wallet, once per process unless it fails. */
+function approvalOf({ facilitator, spend }: HubOptions['money']) {
+  let approval: Promise<void> | undefined
+  if (!facilitator.approvePermit2) return undefined
+  const approve = facilitator.approvePermit2
+  return () =>
+    (approval ??= approve(spend).catch((error: unknown) => {
+      approval = undefined
+      throw error
+    }))
+}
 
 /** Opens the renderer. Its user agent names the browser and the hub. */
 const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Renderer =>

@@ -127,7 +127,7 @@ describe('a purchase from a seller that takes MPP alone', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('is not made for a challenge that was answered before', async () => {
+  it('A305 is not made for a challenge that was answered before', async () => {
     seller.repeats = true
     expect((await buy()).status).to.equal(200)
     const before = await received()
@@ -149,7 +149,7 @@ describe('a purchase from a seller that takes MPP alone', () => {
     expect(told.text).not.to.include('cannot pay it')
   })
 
-  it('is refunded when the chain shows that a receipt was forged', async () => {
+  it('A306 is refunded when the chain shows that a receipt was forged', async () => {
     seller.act = 'forge-receipt'
     const { status, headers } = await buy()
     expect(status).to.equal(200)

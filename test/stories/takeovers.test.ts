@@ -143,6 +143,7 @@ describe('what a process that is gone had begun', () => {
       from: eve,
       to: eve,
       value: 1n,
+      isMaximum: false,
       nonce: `0x${'1'.repeat(64)}`,
       validBefore: 1n,
       payloadHash: '0x1',

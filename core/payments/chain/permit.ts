@@ -17,8 +17,10 @@ export interface Permit {
   readonly nonce: Hex
   /** Transaction that reportedly settled it, which is looked at before any search. */
   readonly tx?: Hex | undefined
-  /** Amount that was to be taken: transfers of it are the first candidates. */
+  /** Amount that was to be taken, or its maximum: transfers of it are the first candidates. */
   readonly value: bigint
+  /** True if it may be settled by a contract, which no call of the proxy names. */
+  readonly isForeign?: boolean | undefined
 }
 
 /**
@@ -72,7 +74,29 @@ export async function findPermitOutcome(
   for (const { tx, block, value } of paid.toSorted(byLikelihood(permit))) {
     if (await settlesPermit(client, permit, tx)) return { outcome: 'used', tx, block, value }
   }
-  return { outcome: 'spent', blockTime }
+  const use = permit.isForeign && (await findForeignUse(permit, paid, search))
+  return use || { outcome: 'spent', blockTime }
+}
+
+/**
+ * Finds a settlement by a contract, of which the proxy logs no permit. Of several transfers the
+ * largest one counts, so that all of them together are not less than what was taken.
+ */
+async function findForeignUse(
+  { value: maximum }: Permit,
+  paid: readonly TransferLog[],
+  { receiptOf }: PermitSearch,
+): Promise<PermitOutcome | undefined> {
+  const candidates = paid.filter(({ value }) => value <= maximum)
+  for (const { tx, block, value } of candidates.toSorted((a, b) => (a.value < b.value ? 1 : -1))) {
+    const receipt = await receiptOf(tx)
+    const isCalledInside =
+      receipt?.to !== undefined &&
+      (receipt.to === null || !isAddressEqual(receipt.to, x402UptoPermit2ProxyAddress)) &&
+      receipt.logs.some(({ address }) => isAddressEqual(address, x402UptoPermit2ProxyAddress))
+    if (isCalledInside) return { outcome: 'used', tx, block, value }
+  }
+  return undefined
 }
 
 /** Looks at the transaction that reportedly used a permit; undefined if it did not. */

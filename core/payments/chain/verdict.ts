@@ -38,6 +38,8 @@ export interface PaidVerdict {
   readonly is: 'paid'
   readonly tx: Hex
   readonly block: bigint
+  /** Amount taken of a maximum. */
+  readonly value?: bigint
 }
 
 export type PaymentVerdict = PaidVerdict | { readonly is: 'void' } | { readonly is: 'open' }
@@ -75,6 +77,8 @@ const SPENT_MARGIN_MS = 600_000
 
 /** A payment by a permit of the scheme `upto`, of which `value` was to be taken. */
 interface PermittedTransfer extends Permit {
+  /** True if `value` is the maximum, and any part of it may be taken. @defaultValue false */
+  readonly isMaximum?: boolean
   readonly validBefore: Date
   /** A block before the permit was signed. */
   readonly fromBlock: bigint
@@ -88,7 +92,7 @@ export async function judgePermit(
   }: Pick<VerdictDeps, 'finality'> & {
     readonly chain: Pick<Chain, 'permitOutcome' | 'head'>
   },
-  { validBefore, fromBlock, ...permit }: PermittedTransfer,
+  { validBefore, fromBlock, isMaximum = false, ...permit }: PermittedTransfer,
 ): Promise<PaymentVerdict> {
   const known = await chain.permitOutcome(permit, fromBlock)
   if (known.outcome !== 'used') {
@@ -99,7 +103,8 @@ export async function judgePermit(
   const { tx, block, value } = known
   const { number } = await chain.head()
   if (number - block + 1n < requiredConfirmations(finality, value)) return { is: 'open' }
-  return value === permit.value ? { is: 'paid', tx, block } : { is: 'void' }
+  const isPayment = isMaximum ? value <= permit.value : value === permit.value
+  return isPayment ? { is: 'paid', tx, block, value } : { is: 'void' }
 }
 
 /** Judges a payment by its known transaction; undefined if it has vanished or is another. */

@@ -1,4 +1,5 @@
 import type { FacilitatorClient } from '@x402/core/server'
+import type { LocalAccount } from 'viem'
 import { Unavailable } from '../../outages.ts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 
@@ -16,6 +17,11 @@ export interface Facilitator extends FacilitatorClient {
    * facilitator settles none.
    */
   readonly uptoSettler?: Hex
+  /**
+   * Approves Permit2 for a wallet of the hub, which signs but has no gas. Omitted if the
+   * facilitator is a service.
+   */
+  readonly approvePermit2?: (account: LocalAccount) => Promise<void>
   /**
    * Variant that may share a node request or a transaction among concurrent payments. Its `verify`
    * only checks that the payment can be made: the caller has already compared it with the

@@ -10,11 +10,13 @@ import { UptoEvmScheme } from '@x402/evm/upto/facilitator'
 import type { Pool } from 'pg'
 import { type Abi, concatHex, encodeFunctionData, isAddressEqual } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { systemClock } from '../../clock.ts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 import type { NodeTransport } from '../chain/node.ts'
 import { batched } from './batched.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import { type GasWallet, gasWallet } from './gas-wallet.ts'
+import { approvePermit2 } from './permit2-approval.ts'
 import {
   createSender,
   type GasAccount,
@@ -88,6 +90,7 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
     address: sender.address,
     uptoSettler: sender.address,
     gas: gasWallet(sender, asset.chainId),
+    approvePermit2: (wallet) => approvePermit2(sender, asset, wallet, systemClock),
     verify,
     settle,
     batched: batched({ sender, asset, single: { verify, settle }, confirmationTimeoutMs }),

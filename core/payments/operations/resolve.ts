@@ -6,8 +6,8 @@ import type { Micros } from '../../money.ts'
 import { componentOf, logFailure, outagesOf } from '../../outages.ts'
 import type { Asset } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
-import { judgeAuthorization } from '../chain/verdict.ts'
 import type { Intent, Intents } from '../paying/intents.ts'
+import { judgeSent } from '../paying/judge-sent.ts'
 import { postEntry } from '../post-entry.ts'
 import { type Claim, isClosed } from '../receiving/claim.ts'
 import type { Claims } from '../receiving/claims.ts'
@@ -139,11 +139,12 @@ async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean
   const { intents, ledger } = deps
   const { call, amount } = intent
   const hold = { call, owner: await ledger.account(intent.owner) }
-  const verdict = await judgeAuthorization(deps, {
+  const verdict = await judgeSent(deps, {
     ...intent,
     from: intent.payer,
     to: intent.payee,
     value: amount,
+    isMaximum: intent.authorized !== null,
   })
   if (verdict.is === 'open') return false
   if (verdict.is === 'void') {
@@ -152,22 +153,22 @@ async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean
     await intents.conclude(call, 'unused')
     return true
   }
-  const { tx } = verdict
-  const charged = await settleHold(ledger, hold, amount)
+  const { tx, value: taken = amount } = verdict
+  const charged = await settleHold(ledger, hold, taken)
   if (!charged) {
     deps.log.error(
-      { call, tx, amount: String(amount) },
+      { call, tx, amount: String(taken) },
       'an external payment was taken after its hold was released',
     )
   }
   const sellers = await accountOnShardOf(hold.owner, ledger.account(EXTERNAL_SELLERS))
   await postEntry(
     ledger,
-    { type: charged ? 'external.confirmed' : 'external.lost', amount: amount as Micros },
+    { type: charged ? 'external.confirmed' : 'external.lost', amount: taken as Micros },
     { owner: sellers, id: call, meta: { tx } },
   )
-  if (charged) await intents.recordCharge(call, amount)
-  await intents.conclude(call, 'confirmed', { transaction: tx })
+  if (charged) await intents.recordCharge(call, taken)
+  await intents.conclude(call, 'confirmed', { transaction: tx, taken })
   return true
 }
 

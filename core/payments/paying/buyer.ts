@@ -13,15 +13,15 @@ import {
   Taken,
   Unresolved,
 } from '../../plugin/index.ts'
-import type { Asset } from '../chain/asset.ts'
+import type { Asset, Hex } from '../chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../chain/chain.ts'
-import { judgeAuthorization } from '../chain/verdict.ts'
 import type { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import { SignerUnavailable } from '../wallets/remote-account.ts'
 import type { Intents, OutflowCaps, UnresolvedCaps } from './intents.ts'
+import { judgeSent } from './judge-sent.ts'
 import type { ListedTermsStore } from './listed-terms.ts'
 import { toPurchaseFault } from './purchase-faults.ts'
-import { deliveredReply, failureExtras, isComplete } from './replies.ts'
+import { deliveredReply, failureExtras, isComplete, LOST_PAYMENT } from './replies.ts'
 import type { Terms } from './terms.ts'
 import { PaymentTermsError } from './terms-error.ts'
 import {
@@ -56,6 +56,8 @@ export interface BuyerDeps {
     listing: string,
     request: ReturnType<typeof withMethod>,
   ) => Promise<readonly QuoteCaution[]>
+  /** Approves Permit2 for the spend wallet; undefined: nothing is bought at metered prices. */
+  readonly approvePermit2?: (() => Promise<void>) | undefined
   /** Confirmations after which a small transfer is final. */
   readonly finality: bigint
 }
@@ -87,11 +89,12 @@ async function quote(deps: BuyerDeps, request: ExternalRequest) {
 
 async function pay(
   deps: BuyerDeps,
-  { id, input, payer, terms, park }: Parameters<Buyer['pay']>[0],
+  { id, input, payer, terms, park, charge }: Parameters<Buyer['pay']>[0],
 ): ReturnType<Buyer['pay']> {
   const { egress, intents } = deps
+  const order = { id, payer, url: input.url, terms: terms as Terms, park, charge }
+  if (order.terms.facilitator) await approve(deps)
   const start = elapsedMs()
-  const order = { id, payer, url: input.url, terms: terms as Terms, park }
   const committed = await commitPayment(deps, order)
   if (committed.isNew && elapsedMs() - start > SEND_TIMEOUT_MS) {
     await intents.conclude(id, 'unused', { reason: 'timeout' })
@@ -99,7 +102,7 @@ async function pay(
     throw new Fault('timeout')
   }
   const outcome = committed.isLost
-    ? LOST
+    ? LOST_PAYMENT
     : await sendPaid(egress, withMethod(input), committed.signed)
   if (committed.isNew && outcome.outcome === 'unresolved' && !outcome.sent) {
     await intents.conclude(id, 'unused', { reason: outcome.reason })
@@ -107,6 +110,14 @@ async function pay(
     throw new Fault(outcome.reason, outcome.note)
   }
   return conclude(deps, order, outcome, committed)
+}
+
+/** Lets Permit2 take what the spend wallet signs. @throws Fault `chain_unavailable` */
+async function approve({ approvePermit2, log }: BuyerDeps): Promise<void> {
+  await approvePermit2?.().catch((err: unknown) => {
+    logFailure(log, 'warn', { err, component: 'chain' }, 'failed to approve Permit2')
+    throw new Fault('chain_unavailable', undefined, { cause: err })
+  })
 }
 
 /** Time limit for signing and committing: later, the call's own deadline could free the money. */
@@ -132,6 +143,7 @@ async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMeth
     ownWallets,
     knownPayTo: [payee, listed?.formerPayTo, listed?.payTo].filter((one) => one != null),
     acceptedPayTo,
+    buysMetered: deps.approvePermit2 !== undefined,
     listedPrice: max === undefined ? listed?.price : undefined,
   }
   const pendingCautions = listed ? deps.cautionsOf(listed.listing, request) : Promise.resolve([])
@@ -164,6 +176,7 @@ interface PurchaseOrder {
   readonly url: string
   readonly terms: Terms
   readonly park: Parameters<Buyer['pay']>[0]['park']
+  readonly charge: Parameters<Buyer['pay']>[0]['charge']
 }
 
 interface CommittedPayment {
@@ -173,17 +186,6 @@ interface CommittedPayment {
   readonly isNew: boolean
   /** True if it cannot be sent again: it answers a challenge of MPP, which is not stored. */
   readonly isLost?: boolean
-}
-
-/** Outcome of a payment that an earlier attempt may have sent, and that this one cannot send. */
-const LOST: PaymentOutcome = {
-  outcome: 'unresolved',
-  reason: 'upstream_error',
-  note: 'The attempt that made the payment was interrupted.',
-  sent: true,
-  answered: false,
-  tx: undefined,
-  response: undefined,
 }
 
 /**
@@ -219,6 +221,10 @@ async function commitPayment(
   })
   if (isNew) return { signed, fromBlock, isNew }
   const earlier = await intents.find(call, 'signed')
+  if (!earlier && !(await intents.find(call))) {
+    park?.(false)
+    throw new Fault('upstream_payment_terms', 'The seller repeats a challenge that was answered.')
+  }
   if (earlier?.payee !== signed.to || earlier.amount !== signed.value) {
     throw new Fault('upstream_payment_terms', 'The seller changed its terms after a payment.')
   }
@@ -234,11 +240,12 @@ async function commitPayment(
 /** Stores and returns the outcome of a payment; if it cannot be stored, a job resolves it. */
 async function conclude(
   deps: BuyerDeps,
-  { id, terms }: PurchaseOrder,
+  order: PurchaseOrder,
   outcome: PaymentOutcome,
   committed: CommittedPayment,
 ): Promise<Reply | Unresolved | Taken> {
   const { intents, log } = deps
+  const { id, terms } = order
   const store = (...what: Parameters<Intents['conclude']>): Promise<void> =>
     intents
       .conclude(...what)
@@ -247,34 +254,45 @@ async function conclude(
       )
   const { response, tx } = outcome
   const status = response?.status
-  if (outcome.outcome === 'paid') {
+  if (outcome.outcome === 'paid' && !terms.facilitator) {
     await store(id, 'paid', { transaction: tx, status })
     return deliveredReply(outcome.response, terms, tx)
   }
-  const { reason, note: detail } = outcome
-  const transfer = await findPayment(deps, committed)
+  const transfer = await findPayment(deps, committed, tx)
+  const { reason, note: detail } = outcome.outcome === 'paid' ? UNPROVEN : outcome
+  if (transfer?.value !== undefined) order.charge(micros(transfer.value))
+  const taken = transfer?.value
   if (transfer && response && isComplete(outcome)) {
-    await store(id, 'paid', { transaction: transfer.tx, status })
+    await store(id, 'paid', { transaction: transfer.tx, status, taken })
     return deliveredReply(response, terms, transfer.tx)
   }
   response?.stream?.destroy()
   const extras = failureExtras(id, terms, committed.signed, response, transfer)
   if (transfer) {
-    await store(id, 'paid', { transaction: transfer.tx, status, reason })
+    await store(id, 'paid', { transaction: transfer.tx, status, reason, taken })
     return new Taken(reason, `${detail} The seller took the payment.`, extras)
   }
   await store(id, 'unresolved', { transaction: tx, status, reason })
   return new Unresolved(reason, detail, extras)
 }
 
+/** A receipt does not prove how much of a maximum was taken: the chain does. */
+const UNPROVEN = {
+  reason: 'upstream_error',
+  note: 'The chain does not show yet what the seller took.',
+} as const
+
 /**
  * Looks up the payment on the chain. One block is enough, because a charge that does not last is
  * refunded. If it is not found in time, the job `resolve-payments` learns the outcome later.
  */
-async function findPayment(deps: BuyerDeps, { signed, fromBlock }: CommittedPayment) {
-  const authorized = { ...signed, validBefore: expiryOf(signed), fromBlock }
-  const judging = judgeAuthorization({ ...deps, finality: 1n }, authorized)
-  const verdict = await withTimeout(LOOKUP_TIMEOUT_MS, judging)
+async function findPayment(
+  deps: BuyerDeps,
+  { signed, fromBlock }: CommittedPayment,
+  tx: Hex | undefined,
+) {
+  const sent = { ...signed, validBefore: expiryOf(signed), fromBlock, tx }
+  const verdict = await withTimeout(LOOKUP_TIMEOUT_MS, judgeSent({ ...deps, finality: 1n }, sent))
   return verdict?.is === 'paid' ? verdict : undefined
 }
 

@@ -12,8 +12,10 @@ export interface Intent {
   readonly owner: string
   readonly payer: Hex
   readonly payee: Hex
-  /** Microdollars. */
+  /** Microdollars; of a metered price the maximum, until it is known what was taken. */
   readonly amount: bigint
+  /** Maximum of a metered price; null for an exact amount. */
+  readonly authorized: bigint | null
   readonly nonce: Hex
   readonly validBefore: Date
   readonly fromBlock: bigint
@@ -66,10 +68,12 @@ export interface IntentResult {
   readonly status?: number | undefined
   /** Fault code for a failed delivery. */
   readonly reason?: string | undefined
+  /** Amount that the chain shows to be taken of a maximum. */
+  readonly taken?: bigint | undefined
 }
 
-const INTENT_COLUMNS = `i.call, a.code AS owner, i.payer, i.payee, i.amount, i.nonce,
-  i.valid_before AS "validBefore", i.from_block AS "fromBlock"`
+const INTENT_COLUMNS = `i.call, a.code AS owner, i.payer, i.payee, i.amount,
+  i.authorized, i.nonce, i.valid_before AS "validBefore", i.from_block AS "fromBlock"`
 
 const COMMIT = `SELECT hub.commit_payment(p, $2::bigint[])
   FROM hub.api_key k CROSS JOIN LATERAL json_populate_record(NULL::hub.payment_intent,
@@ -105,6 +109,7 @@ export class Intents {
       payer: signed.from,
       payee: signed.to,
       amount: String(signed.value),
+      authorized: signed.isMaximum ? String(signed.value) : null,
       nonce: signed.nonce,
       valid_before: expiryOf(signed),
       payload_hash: signed.payloadHash,
@@ -137,13 +142,14 @@ export class Intents {
 
   /** Stores the outcome of an intent. Final states do not change. */
   async conclude(call: string, state: IntentState, result: IntentResult = {}): Promise<void> {
-    const { transaction = null, status = null, reason = null } = result
-    await this.#pool.query('SELECT hub.conclude_payment($1, $2, $3, $4, $5)', [
+    const { transaction = null, status = null, reason = null, taken = null } = result
+    await this.#pool.query('SELECT hub.conclude_payment($1, $2, $3, $4, $5, $6)', [
       call,
       state,
       transaction,
       status,
       reason,
+      taken,
     ])
   }
 

@@ -13,10 +13,21 @@ const CAUTION = 'pay_to_changed'
 /** Maximum size of a failed response's body in the problem. */
 const BODY_SHOWN_BYTES = 65_536
 
-/** Returns true for a complete 2xx response that only lacks a receipt. */
-export const isComplete = (outcome: PaymentOutcome & { outcome: 'unresolved' }): boolean => {
+/** Outcome of a payment that an interrupted attempt may have sent, and that is not sent again. */
+export const LOST_PAYMENT: PaymentOutcome = {
+  outcome: 'unresolved',
+  reason: 'upstream_error',
+  note: 'The attempt that made the payment was interrupted.',
+  sent: true,
+  answered: false,
+  tx: undefined,
+  response: undefined,
+}
+
+/** Returns true for a complete 2xx response, with or without a receipt. */
+export const isComplete = (outcome: PaymentOutcome): boolean => {
   const { status = 0 } = outcome.response ?? {}
-  return outcome.answered && status >= 200 && status < 300
+  return (outcome.outcome === 'paid' || outcome.answered) && status >= 200 && status < 300
 }
 
 /** Builds the reply from a paid response: status, headers and body, which may be a stream. */
@@ -51,7 +62,8 @@ export function failureExtras(
   response: EgressResponse | undefined,
   transfer: PaidVerdict | undefined,
 ) {
-  const { to, value, nonce } = signed
+  const { to, nonce } = signed
+  const value = transfer?.value ?? signed.value
   return {
     payment: {
       state: transfer ? 'taken' : 'unresolved',

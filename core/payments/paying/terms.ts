@@ -31,6 +31,8 @@ export interface TermsPolicy {
   readonly knownPayTo?: readonly string[]
   /** Payee address that the caller accepts although it is not known. */
   readonly acceptedPayTo?: string | undefined
+  /** True if Permit2 may take what the wallet signs: prices of the scheme `upto` are accepted. */
+  readonly buysMetered?: boolean
   /** Listed price in microdollars; undefined if the caller set a maximum. */
   readonly listedPrice?: bigint | undefined
 }
@@ -38,8 +40,10 @@ export interface TermsPolicy {
 /** Accepted terms, checked against the hub's own tables. */
 export interface Terms {
   readonly version: 1 | 2
-  /** Microdollars, which are the atomic units of USDC. */
+  /** Microdollars, which are the atomic units of USDC; the maximum of a metered price. */
   readonly amount: Micros
+  /** Set for a metered price (scheme `upto`): the account that settles the usage. */
+  readonly facilitator?: Address
   readonly payTo: Address
   readonly payToChanged: boolean
   /** Seconds that the seller allows for the payment. */
@@ -126,7 +130,7 @@ type Check = (entry: JsonObject, offer: Offer, policy: TermsPolicy) => boolean
 const CHECKS: readonly (readonly [TermsReason, Check])[] = [
   ['extension', (_entry, { extensions }) => !requiresUnknownExtension(extensions)],
   ['resource', isForRequestedHost],
-  ['scheme', (entry) => entry['scheme'] === 'exact' && flowOf(entry) !== undefined],
+  ['scheme', isPayableScheme],
   ['network', (entry, { version }) => NETWORKS[version].includes(entry['network'])],
   ['asset', (entry) => isSameAddress(entry['asset'], USDC_BASE.address)],
   ['domain', hasKnownDomain],
@@ -143,8 +147,8 @@ const NETWORKS: Readonly<Record<Offer['version'], readonly unknown[]>> = {
 }
 
 /**
- * Chooses the cheapest entry that passes every check, among equal ones the first that settles after
- * the work, and then checks its payee and price. Entries with a known payee precede others.
+ * Chooses the cheapest valid entry (by its maximum), among equal ones a fixed price, then one that
+ * settles after the work; then checks payee and price. Entries with a known payee precede others.
  * @throws PaymentTermsError with the reason of the entry that got furthest, `pay_to_changed`, or
  * `above_max`, `above_cap` or `above_listed` if the cheapest valid entry is too expensive
  */
@@ -176,6 +180,7 @@ export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
 function preferredFirst(a: Terms, b: Terms): number {
   if (a.payToChanged !== b.payToChanged) return a.payToChanged ? 1 : -1
   if (a.amount !== b.amount) return a.amount < b.amount ? -1 : 1
+  if (!a.facilitator !== !b.facilitator) return a.facilitator ? 1 : -1
   return a.flow === b.flow ? 0 : a.flow === 'authorization' ? -1 : 1
 }
 
@@ -184,7 +189,8 @@ function termsOf(entry: JsonObject, offer: Offer, policy: TermsPolicy): Terms {
   const amount = amountOf(entry, version)
   const payTo = payToOf(entry)
   const maxTimeoutSeconds = timeoutOf(entry)
-  const flow = flowOf(entry)
+  const facilitator = facilitatorOf(entry)
+  const flow = facilitator ? 'authorization' : flowOf(entry)
   if (!amount || !payTo || !maxTimeoutSeconds || !flow)
     throw new PaymentTermsError('malformed_offer')
   const challenge = offer.challenges?.get(entry)
@@ -192,6 +198,7 @@ function termsOf(entry: JsonObject, offer: Offer, policy: TermsPolicy): Terms {
   return {
     version,
     amount,
+    ...(facilitator && { facilitator }),
     payTo,
     payToChanged,
     maxTimeoutSeconds,
@@ -244,7 +251,20 @@ function flowOf(entry: JsonObject): 'authorization' | 'upfront' | undefined {
   return flow === 'authorization' || flow === 'upfront' ? flow : undefined
 }
 
+/** Account that settles the usage of a metered price; undefined for another scheme. */
+function facilitatorOf(entry: JsonObject): Address | undefined {
+  const { assetTransferMethod, facilitatorAddress: account } = extraOf(entry)
+  if (entry['scheme'] !== 'upto' || assetTransferMethod !== 'permit2') return undefined
+  return typeof account === 'string' && isAddress(account) ? getAddress(account) : undefined
+}
+
+function isPayableScheme(entry: JsonObject, { version }: Offer, policy: TermsPolicy): boolean {
+  if (entry['scheme'] === 'exact') return flowOf(entry) !== undefined
+  return policy.buysMetered === true && version === 2 && facilitatorOf(entry) !== undefined
+}
+
 function hasKnownDomain(entry: JsonObject): boolean {
+  if (facilitatorOf(entry)) return true // a permit is signed for the domain of Permit2
   const { name, version } = extraOf(entry)
   return name === USDC_BASE.name && version === USDC_BASE.version
 }

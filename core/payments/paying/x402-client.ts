@@ -7,7 +7,7 @@ import { forwardableHeaders } from '../../egress/headers.ts'
 import type { Egress, EgressResponse, EgressTimeouts } from '../../egress/http.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { USDC_BASE } from '../chain/asset.ts'
-import { signAuthorization } from '../chain/authorization.ts'
+import { type Authorization, signAuthorization } from '../chain/authorization.ts'
 import { challengeHash, decodeRequest, type MppChallenge } from '../mpp-challenge.ts'
 import { choosePayment } from './choose-payment.ts'
 import { decodeJson, IDENTIFIER, type Terms, type TermsPolicy } from './terms.ts'
@@ -36,6 +36,8 @@ export interface SignedPayment {
   readonly to: Address
   /** Atomic units of USDC, which are microdollars. */
   readonly value: bigint
+  /** True if `value` is the maximum of a metered price. */
+  readonly isMaximum: boolean
   /** 32 bytes, random or the hash of a challenge; with `from` they identify the payment. */
   readonly nonce: Hex
   /** Unix seconds of chain time at which the authorization expires. */
@@ -128,12 +130,27 @@ export async function signPayment(
       ? challengeHash(terms.challenge)
       : `0x${randomBytes(32).toString('hex')}`,
   } = earlier ?? {}
-  const payload = await signAuthorization(account, { from, to, value, validBefore, nonce })
-  const header = terms.challenge
-    ? credentialHeader(terms.challenge, payload)
-    : paymentHeader(terms, payload, nonce)
+  const header = await signHeader(account, terms, { from, to, value, validBefore, nonce })
   const payloadHash: Hex = `0x${createHash('sha256').update(header.value).digest('hex')}`
-  return { header, from, to, value, nonce, validBefore, payloadHash }
+  const isMaximum = terms.facilitator !== undefined
+  return { header, from, to, value, isMaximum, nonce, validBefore, payloadHash }
+}
+
+/** Signs the transfer, or the permit of a metered price, as the header of its protocol. */
+async function signHeader(
+  account: Pick<LocalAccount, 'signTypedData'>,
+  terms: Terms,
+  transfer: Authorization,
+): Promise<SignedPayment['header']> {
+  const { challenge, facilitator } = terms
+  if (facilitator) {
+    const { signPermit } = await import('../chain/sign-permit.ts') // lazy: rarely needed
+    return paymentHeader(terms, await signPermit(account, transfer, facilitator), transfer.nonce)
+  }
+  const payload = await signAuthorization(account, transfer)
+  return challenge
+    ? credentialHeader(challenge, payload)
+    : paymentHeader(terms, payload, transfer.nonce)
 }
 
 type TransferPayload = Awaited<ReturnType<typeof signAuthorization>>
@@ -235,11 +252,11 @@ function readMppReceipt(header: string | string[] | undefined): JsonObject | und
 const KNOWN_NETWORKS: readonly unknown[] = [USDC_BASE.network, USDC_BASE.v1Network, undefined, null]
 
 /** Returns true for success of this payment; scheme `exact` may omit network, payer and amount. */
-function isSuccessFor(receipt: JsonObject, { from, value }: SignedPayment): boolean {
+function isSuccessFor(receipt: JsonObject, { from, value, isMaximum }: SignedPayment): boolean {
   const { success, network, payer, amount } = receipt
   if (success !== true || !KNOWN_NETWORKS.includes(network)) return false
   if (typeof payer === 'string' && payer.toLowerCase() !== from.toLowerCase()) return false
-  return amount === undefined || amount === null || amount === String(value)
+  return isMaximum || amount === undefined || amount === null || amount === String(value)
 }
 
 function transactionIn(receipt: JsonObject | undefined): Hex | undefined {

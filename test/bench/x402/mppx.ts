@@ -22,8 +22,8 @@ const endpoint: AnyEndpoint = echo(injectedHost).endpoints['POST /say']
 const pool = createPool(databaseUrl, { max: 4, role: 'hub_app' })
 const { network } = USDC_BASE
 const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
-const methods = [evm.charge(chargeOptions(() => facilitator, payTo))]
-const mppx = Mppx.create({ methods, secretKey: 'of-the-benchmark-and-nobody-else' })
+const method = evm.charge(chargeOptions(() => facilitator, payTo))
+const mppx = Mppx.create({ methods: [method], secretKey: 'of-the-benchmark-and-nobody-else' })
 const charge = mppx.charge({ amount: decimal(maxPrice(endpoint)) })
 
 async function sell(request: Request): Promise<Response> {

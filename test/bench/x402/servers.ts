@@ -22,7 +22,10 @@ export const SERVE: readonly string[] = manifest.scripts.start
   .split(' ')
   .slice(2)
   .map((word) => (word.endsWith('.ts') ? join(ROOT, word) : word))
-const programOf = (peer: 'express' | 'mppx') => new URL(`./${peer}.ts`, import.meta.url).pathname
+const PEERS = {
+  express: new URL('./express.ts', import.meta.url).pathname,
+  mppx: new URL('./mppx.ts', import.meta.url).pathname,
+}
 const READY_MS = 60_000
 const POLL_MS = 20
 const TEN_ETH = 10n ** 19n
@@ -40,12 +43,12 @@ export async function startHub(
 /** Starts the peer on the hub's chain and database, with its own wallets. */
 export async function startPeer(
   { rpcUrl, databaseUrl }: Awaited<ReturnType<typeof startHub>>,
-  peer: 'express' | 'mppx',
+  peer: keyof typeof PEERS,
 ): Promise<MeasuredServer> {
   const gas = generatePrivateKey()
   const payTo = privateKeyToAddress(generatePrivateKey())
   await fund(rpcUrl, privateKeyToAddress(gas), { wei: TEN_ETH })
-  const args = [programOf(peer), rpcUrl, databaseUrl, gas, payTo]
+  const args = [PEERS[peer], rpcUrl, databaseUrl, gas, payTo]
   const { kept, found } = await start(args, {}, /ready at (\S+)/)
   return measuredServer(kept, found[1]!)
 }

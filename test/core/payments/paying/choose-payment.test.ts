@@ -30,11 +30,12 @@ const mpp = (amount: string, realm = 'a.test') => {
   const challenge = `Payment id="i", realm="${realm}", ${terms}, request="${request}"`
   return { 'www-authenticate': challenge }
 }
-const choose = (headers: Record<string, string>) => {
-  const policy = { host: 'a.test', maxAmount: 3_000n, ownWallets: [] }
+const choose = (headers: Record<string, string>, buysMetered = false) => {
+  const policy = { host: 'a.test', maxAmount: 3_000n, ownWallets: [], buysMetered }
   try {
     const terms = choosePayment({ headers, body: Buffer.from('') }, policy, NOW)
-    return [terms.challenge ? 'mpp' : 'x402', terms.amount]
+    const protocol = terms.challenge ? 'mpp' : terms.facilitator ? 'upto' : 'x402'
+    return [protocol, terms.amount]
   } catch (error) {
     if (error instanceof PaymentTermsError) return error.reason
     throw error
@@ -56,12 +57,32 @@ describe('the terms of a 402 with offers of x402 and MPP', () => {
       expect(choose(headers), JSON.stringify(change)).to.deep.equal(['mpp', 1_000n])
     }
   })
-  it('are refused by the reason of x402 where MPP would evade a check', () => {
+  it('A307 are refused by the reason of x402 where MPP would evade a check', () => {
     const dear = x402({ ...entry, amount: '3001' })
     expect(choose({ ...dear, ...mpp('1000') })).to.equal('above_max')
     const payTo = x402({ ...entry, payTo: USDC_BASE.address })
     expect(choose({ ...payTo, ...mpp('1000') })).to.equal('pay_to')
     expect(choose({ 'payment-required': 'no offer', ...mpp('1000') })).to.equal('malformed_offer')
+  })
+  it('may be a metered price, by its maximum, if the hub can pay it', () => {
+    const extra = { assetTransferMethod: 'permit2', facilitatorAddress: PAYEE }
+    const metered = { ...entry, scheme: 'upto', extra }
+    expect(choose(x402(metered))).to.equal('scheme')
+    expect(choose(x402(metered), true)).to.deep.equal(['upto', 2_000n])
+    expect(choose(x402({ ...metered, amount: '3001' }), true)).to.equal('above_max')
+    expect(choose(x402(metered, entry), true)).to.deep.equal(['x402', 2_000n])
+    expect(choose(x402({ ...metered, amount: '1999' }, entry), true)).to.deep.equal([
+      'upto',
+      1_999n,
+    ])
+    for (const change of [
+      { extra: { assetTransferMethod: 'permit2' } },
+      { extra: { facilitatorAddress: PAYEE } },
+      { extra: { ...extra, facilitatorAddress: '0x1' } },
+    ]) {
+      const headers = x402({ ...metered, ...change })
+      expect(choose(headers, true), JSON.stringify(change)).to.equal('scheme')
+    }
   })
   it('are checked for MPP as for x402', () => {
     expect(choose(mpp('3001'))).to.equal('above_max')
