@@ -4,43 +4,20 @@
  */
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import {
-  bootstrap,
-  deviationOf,
-  isExact,
-  type Match,
-  matchOf,
-  type Scores,
-  scoresOf,
-} from './extraction/metric.ts'
+import { isExact, type Match, matchOf, type Scores, scoresOf } from './extraction/metric.ts'
 import { FOLDS, type Page, readPages } from './extraction/pages.ts'
 import { EXTRACTORS, type Extractor } from './extraction/peers.ts'
+import { round, scoreDeviation, targetsOf } from './extraction/targets.ts'
 import type { Report, Target } from './report.ts'
 
 const DATA = fileURLToPath(new URL('../../../shared/data/article-extraction/', import.meta.url))
-const ROUNDS = 2_000
-const GOAL = 0.97
-/** Goals for F1 by the folder of pages of one kind. */
-const GOALS: Readonly<Record<string, number>> = {
-  'extraction-dev': 0.965,
-  documentation: 0.95,
-  forum: 0.82,
-  product: 0.8,
-  listing: 0.75,
-  collection: 0.8,
-  service: 0.86,
-}
 const HALVES = ['held', 'tune', 'all'] as const
-/** F1 of a page that a peer reads and ours does not. */
-const LOST = { theirs: 0.9, ours: 0.5 } as const
 
 interface Result {
   readonly matches: readonly Match[]
   readonly exact: number
   readonly cpuMs: number
 }
-
-const round = (value: number): number => Math.round(value * 10_000) / 10_000
 
 async function run(extractor: Extractor, pages: readonly Page[]): Promise<Result> {
   const start = process.cpuUsage()
@@ -54,30 +31,12 @@ async function run(extractor: Extractor, pages: readonly Page[]): Promise<Result
   }
 }
 
-const drawn = (matches: readonly Match[], indices: readonly number[]): Scores =>
-  scoresOf(indices.map((at) => matches[at]!))
-
-/** Returns the confidence, from a paired bootstrap over the pages, that ours is better. */
-function lead(ours: readonly Match[], theirs: readonly Match[]) {
-  const differences = bootstrap(
-    ours.length,
-    ROUNDS,
-    (indices) => drawn(ours, indices).f1 - drawn(theirs, indices).f1,
-  )
-  return {
-    f1: scoresOf(ours).f1 - scoresOf(theirs).f1,
-    std: deviationOf(differences),
-    ahead: differences.filter((difference) => difference > 0).length / ROUNDS,
-  }
-}
-
 const cell = (value: number, std?: number): string =>
   value.toFixed(3) + (std === undefined ? '' : ` ± ${std.toFixed(3)}`)
 
 function rowOf(name: string, half: string, { matches, exact, cpuMs }: Result) {
   const { f1, precision, recall } = scoresOf(matches)
-  const std = (field: keyof Scores): number =>
-    deviationOf(bootstrap(matches.length, ROUNDS, (at) => drawn(matches, at)[field]))
+  const std = (field: keyof Scores): number => scoreDeviation(matches, field)
   return [
     name,
     half,
@@ -132,35 +91,13 @@ export async function extraction(data?: string, mode?: Mode): Promise<Report> {
       figures[`${name}_cpu_ms_per_page`] = round(result.cpuMs)
       rows.push(rowOf(name, half, result))
     }
-    if (half === halves[0]) targets.push(...targetsOf(parts, GOALS[basename(data ?? '')] ?? GOAL))
+    if (half === halves[0]) {
+      const { agenthub, ...peers } = Object.fromEntries(
+        parts.map(([name, { matches }]) => [name, matches]),
+      )
+      targets.push(...targetsOf(basename(data ?? DATA), agenthub!, peers))
+    }
   }
   const columns = ['extractor', 'pages', 'n', 'F1', 'precision', 'recall', 'accuracy', 'CPU/page']
   return { name: 'extraction', figures, targets, tables: [{ title: 'Articles', columns, rows }] }
-}
-
-function lostPages(name: string, ours: readonly Match[], theirs: readonly Match[]): Target {
-  const lost = ours.filter((match, at) => {
-    const isRead = scoresOf([theirs[at]!]).f1 >= LOST.theirs
-    return isRead && scoresOf([match]).f1 < LOST.ours
-  })
-  const value = lost.length
-  return { name: `pages that only ${name} reads`, goal: '0', value, met: value === 0 }
-}
-
-function targetsOf(parts: readonly (readonly [string, Result])[], goal: number): Target[] {
-  const [[, ours], ...peers] = parts as [readonly [string, Result], ...typeof parts]
-  const { f1 } = scoresOf(ours.matches)
-  return [
-    { name: 'F1', goal: `>= ${goal}`, value: round(f1), met: f1 >= goal },
-    ...peers.map(([name, theirs]) => lostPages(name, ours.matches, theirs.matches)),
-    ...peers.map(([name, theirs]) => {
-      const { ahead } = lead(ours.matches, theirs.matches)
-      return {
-        name: `ahead of ${name}, share of bootstrap rounds`,
-        goal: '>= 0.95',
-        value: round(ahead),
-        met: ahead >= 0.95,
-      }
-    }),
-  ]
 }

@@ -1,23 +1,77 @@
 import { readFileSync } from 'node:fs'
-import { registerHooks } from 'node:module'
+import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import type { extract } from '../../../plugins/content/extract/extract.ts'
-import { VARIANTS, type Variant } from './variants.ts'
+import { reuse, type Step } from './page-state.ts'
+import { changesOf, RULES, type Variant } from './variants.ts'
 
 const FOLDER = new URL('../../../plugins/content/extract/', import.meta.url).href
+const STATE = new URL('./page-state.ts', import.meta.url).href
 
 /** Parts of the result that the score does not read, left out because they cost time. */
 const UNREAD: readonly Variant[] = [
   { module: 'markdown', name: 'markdownOf', value: "() => ''" },
   { module: 'agreement', name: 'secondReading', value: "() => ''" },
   { module: 'words', name: 'countWords', value: '() => 0' },
+  { module: 'unrendered', name: 'asksForScript', value: '() => false' },
+  { module: 'outline', name: 'headlineOf', value: '() => []' },
+  { module: 'outline', name: 'headingsOf', value: '() => []' },
   { module: 'outline', name: 'linksOf', value: '() => []' },
   { module: 'outline', name: 'imagesOf', value: '() => []' },
 ]
 
-const variantsOf = (url: string | undefined): readonly Variant[] | undefined => {
-  const names = url?.startsWith(FOLDER) ? new URL(url).searchParams.get('with') : null
-  return names?.split('|').flatMap((name) => VARIANTS[name] ?? [])
+/** Functions whose results on a page are shared, in modules that a configuration does not change. */
+const SHARED: readonly Variant[] = [
+  ['dom', 'parse', 'state.parseOnce'],
+  ['metadata', 'metadataOf', "state.shared('metadata', 'metadata', replaced_metadataOf)"],
+  ['kind', 'declaredKind', "state.shared('kind', 'declared', replaced_declaredKind)"],
+  ['structured-data', 'structuredDataOf', "state.shared('data', 'data', replaced_structuredDataOf)"],
+  ['clean', 'removeHidden', 'state.sharedHidden(replaced_removeHidden)'],
+  ['clean', 'removeSurroundings', 'state.sharedSurroundings(replaced_removeSurroundings)'],
+  ['body', 'bodyOf', 'state.sharedBody(replaced_bodyOf)'],
+].map(([module, name, value]) => ({ module: module!, name: name!, value: value! }))
+
+const imports = new Map<string, readonly string[]>()
+const sourceOf = (module: string): string => readFileSync(new URL(`${FOLDER}${module}.ts`), 'utf8')
+
+/** Returns the modules that a module runs. */
+function importsOf(module: string): readonly string[] {
+  const known = imports.get(module)
+  if (known) return known
+  const found = sourceOf(module).matchAll(/^import (?!type )[^'"]*from '\.\/([\w-]+)\.ts'/gm)
+  const names = Array.from(found, ([, name]) => name!)
+  imports.set(module, names)
+  return names
 }
+
+/** Returns true if a module is changed or runs one that is. */
+const isAffected = (module: string, changed: ReadonlySet<string>): boolean =>
+  changed.has(module) || importsOf(module).some((each) => isAffected(each, changed))
+
+const changedBy = (names: readonly string[]): ReadonlySet<string> =>
+  new Set(names.flatMap(changesOf).map(({ module }) => module))
+
+/** Modules on which the result of each step depends. */
+const MODULES: Readonly<Record<Step, readonly string[]>> = {
+  metadata: ['metadata'],
+  kind: ['kind'],
+  data: ['metadata', 'structured-data'],
+  clean: ['dom', 'notation', 'clean'],
+  body: ['dom', 'notation', 'clean', 'body'],
+}
+
+/** Returns the steps whose results on a page are those of the configuration in use. */
+function reusable(names: readonly string[]): ReadonlySet<Step> {
+  const changed = changedBy(names)
+  const steps = Object.keys(MODULES) as Step[]
+  return new Set(steps.filter((step) => !MODULES[step].some((each) => isAffected(each, changed))))
+}
+
+const namesOf = (url: string | undefined): readonly string[] | undefined => {
+  const names = url?.startsWith(FOLDER) ? new URL(url).searchParams.get('with') : null
+  return names?.split('|').filter(Boolean)
+}
+
+const moduleOf = (url: string): string => url.slice(FOLDER.length).replace(/\.ts(?:\?.*)?$/, '')
 
 /** Replaces a function or constant of a module's source. */
 export function replace(source: string, { module, name, value }: Variant): string {
@@ -30,26 +84,67 @@ export function replace(source: string, { module, name, value }: Variant): strin
   return replaced
 }
 
+/** Rules that are one function without effects: its results tell on which pages they matter. */
+const TRACED: ReadonlyMap<string, Variant> = new Map(
+  Object.entries(RULES).filter(([, { isPure }]) => isPure),
+)
+
+/** Functions of the configuration in use that note when a rule matters. */
+const TRACES: readonly Variant[] = Array.from(TRACED, ([rule, { module, name, value }]) => ({
+  module,
+  name,
+  value: `state.traced('${rule}', (...args) => replaced_${name}(...args), ${value})`,
+}))
+
+const scripts = new Map<string, string>()
+
+/** Removes types, once for all configurations that share a module. */
+function scriptOf(source: string): string {
+  const script = scripts.get(source) ?? stripTypeScriptTypes(source)
+  scripts.set(source, script)
+  return script
+}
+
 registerHooks({
   resolve: (specifier, context, next) => {
     const found = next(specifier, context)
-    if (!variantsOf(context.parentURL) || !found.url.startsWith(FOLDER)) return found
-    return { ...found, url: found.url + new URL(context.parentURL!).search }
+    const names = namesOf(context.parentURL)
+    if (!names || !found.url.startsWith(FOLDER)) return found
+    const isOwn = isAffected(moduleOf(found.url), changedBy(names))
+    return { ...found, url: `${found.url}?with=${isOwn ? encodeURIComponent(names.join('|')) : ''}` }
   },
   load: (url, context, next) => {
-    const loaded = next(url, context)
-    const variants = variantsOf(url)
-    if (!variants) return loaded
-    const own = [...UNREAD, ...variants].filter(({ module }) =>
-      url.startsWith(`${FOLDER}${module}.ts?`),
-    )
-    const source = own.reduce(replace, readFileSync(new URL(url), 'utf8'))
-    return { ...loaded, source }
+    const names = namesOf(url)
+    if (!names) return next(url, context)
+    const module = moduleOf(url)
+    const changes = names.flatMap(changesOf)
+    const own = [...UNREAD, ...(names.length === 0 ? [...SHARED, ...TRACES] : []), ...changes]
+    const source = own
+      .filter((variant) => variant.module === module)
+      .reduce(replace, `import * as state from '${STATE}'\n${sourceOf(module)}`)
+    return { format: 'module', source: scriptOf(source), shortCircuit: true }
   },
 })
 
-/** Loads the extractor with some of the {@link VARIANTS}; of the result, only `text` is whole. */
-export async function extractorWith(names: readonly string[]): Promise<typeof extract> {
+/** Extracts the text of a page in a configuration. */
+export interface ConfiguredExtractor {
+  readonly textOf: (html: string, url: string) => string
+  /** Rules whose lack of effect on a page shows that the configuration gives the same text. */
+  readonly rules: readonly string[] | undefined
+}
+
+/** Loads the extractor with some of the variants. */
+export async function extractorWith(names: readonly string[]): Promise<ConfiguredExtractor> {
   const url = `${FOLDER}extract.ts?with=${encodeURIComponent(names.join('|'))}`
-  return ((await import(url)) as { readonly extract: typeof extract }).extract
+  const { extract: read } = (await import(url)) as { readonly extract: typeof extract }
+  const steps = reusable(names)
+  const textOf = (html: string, address: string): string => {
+    reuse(steps)
+    try {
+      return read(html, address).text
+    } catch {
+      return ''
+    }
+  }
+  return { textOf, rules: names.every((name) => TRACED.has(name)) ? names : undefined }
 }

@@ -3,13 +3,16 @@ export interface Variant {
   readonly module: string
   readonly name: string
   readonly value: string
+  /** True for a function without effects: where it returns the same, leaving it out does nothing. */
+  readonly isPure?: boolean
 }
 
 const as =
-  (value: string) =>
-  (module: string, name: string): Variant => ({ module, name, value })
-const no = as('(): any => false')
-const none = as('(): any => undefined')
+  (value: string, isPure = false) =>
+  (module: string, name: string): Variant => ({ module, name, value, isPure })
+const no = as('(): any => false', true)
+const none = as('(): any => undefined', true)
+const skip = as('(): void => {}')
 const noNames = as('new Set()')
 
 /** Rules that can be left out, each by replacing one function. */
@@ -25,21 +28,21 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'names of anchors': no('names', 'isAnchorName'),
   'ids made from headings': no('names', 'isSection'),
   'sections of an outline': no('names', 'isOwnHeading'),
-  'names that classify': as('(): any => true')('names', 'isDescriptive'),
+  'names that classify': as('(): any => true', true)('names', 'isDescriptive'),
   'generated names': as('/^$/')('names', 'HASH'),
   'lines that lead elsewhere': no('phrases', 'isBoilerplateLine'),
   'labels of buttons': as('/^$/')('phrases', 'BEGINS_BUTTON'),
   'credits of pictures': no('phrases', 'isCreditLine'),
-  'sections that lead elsewhere': none('sections', 'removeSections'),
+  'sections that lead elsewhere': skip('sections', 'removeSections'),
   'sections about the author': no('phrases', 'isAboutHeading'),
-  'paragraphs about authors': none('sections', 'removeBios'),
+  'paragraphs about authors': skip('sections', 'removeBios'),
   'listed articles': no('links', 'isListedArticle'),
   'lists that lead outside': no('links', 'leadsOutside'),
   'protected quotes, code and tables': no('layout', 'isWhole'),
   'names of the layout': as('(): any => new Set()')('layout', 'layoutNames'),
   'long surroundings': as('[]')('layout', 'LONG_PARTS'),
-  copies: none('copies', 'removeCopies'),
-  notation: none('notation', 'normalizeNotation'),
+  copies: skip('copies', 'removeCopies'),
+  notation: skip('notation', 'normalizeNotation'),
   'hidden elements': no('clean', 'isHidden'),
   'what buttons open': no('clean', 'hasButton'),
   'headings that are buttons': no('clean', 'isHeadingButton'),
@@ -49,28 +52,67 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'boxes about people': no('clean', 'isPerson'),
   'contents of a chapter': no('clean', 'isOwnContents'),
   'elements around the headline': as('(): any => new Set()')('clean', 'surroundings'),
-  'surroundings of products': none('clean', 'removeAroundProduct'),
+  'surroundings of products': skip('clean', 'removeAroundProduct'),
   'roles of surroundings': noNames('clean', 'ROLES'),
   'unwanted lines and lists': no('trim', 'isUnwanted'),
   'lines about pictures and dates': no('trim', 'isMarginalLine'),
   'lines that introduce a list': no('trim', 'isLeadIn'),
   'lines with a time': no('trim', 'isStandaloneLine'),
   'figures with substance': noNames('trim', 'SUBSTANCE'),
-  'articles beside the text': none('trim', 'removeListedArticles'),
-  'empty headings': none('trim', 'removeEmptyHeadings'),
-  'heading at the end': no('trim', 'dropLastHeading'),
+  'articles beside the text': skip('trim', 'removeListedArticles'),
+  'empty headings': skip('trim', 'removeEmptyHeadings'),
+  'heading at the end': as('(): any => false')('trim', 'dropLastHeading'),
   'kinds that list links': noNames('trim', 'LISTS_LINKS'),
   'marked text of an article': no('body', 'isArticleBody'),
   'headlines between articles': no('body', 'isHeadline'),
-  leads: as('(body: any): any => body')('body', 'withLead'),
-  'smallest element with the prose': as('(root: any): any => root')('body', 'narrow'),
+  leads: as('(body: any): any => body', true)('body', 'withLead'),
+  'smallest element with the prose': as('(root: any): any => root', true)('body', 'narrow'),
   'pages of items': as('(root: any): any => bodyOf(root, "article")')('body', 'itemsOf'),
   'forums by address and software': no('kind', 'isForum'),
   products: no('kind', 'isProduct'),
-  'listings by lack of prose': as('(_: any, declared: any): any => declared')('kind', 'kindWithin'),
+  'listings by lack of prose': as('(_: any, declared: any): any => declared', true)('kind', 'kindWithin'),
   'articles of a listing': no('kind', 'hasArticle'),
   'declared text': no('extract', 'lacksArticle'),
   'declared description': no('extract', 'lacksDescription'),
+}
+
+/** Files that change the text, each left out as a whole. */
+export const FILES: Readonly<Record<string, readonly Variant[]>> = {
+  'all of admonitions': [none('admonitions', 'alertOf')],
+  'all of body': [as('(root: any): any => root')('body', 'bodyOf')],
+  'all of clean': [skip('clean', 'removeSurroundings')],
+  'all of copies': [skip('copies', 'removeCopies')],
+  'all of dates': [none('dates', 'dateOf')],
+  'all of kind': [
+    as("(): any => 'article'")('kind', 'declaredKind'),
+    as('(_: any, declared: any): any => declared')('kind', 'kindWithin'),
+  ],
+  'all of layout': [
+    no('layout', 'isWhole'),
+    as('(): any => new Set()')('layout', 'layoutNames'),
+    as('(nameOf: any): any => nameOf')('layout', 'rememberNames'),
+  ],
+  'all of linked-data': [as('(): any => []')('linked-data', 'linkedObjectsOf')],
+  'all of links': [no('links', 'isListedArticle'), no('links', 'leadsOutside')],
+  'all of names': [
+    ...['surroundingName', 'removableName', 'annotationName', 'aroundProductName'].map((name) =>
+      none('names', name),
+    ),
+    ...['isBodyName', 'isToolName', 'isAnchorName', 'isCollapsible'].map((name) =>
+      no('names', name),
+    ),
+  ],
+  'all of notation': [skip('notation', 'normalizeNotation')],
+  'all of phrases': [
+    'isBoilerplateLine',
+    'isCreditLine',
+    'isElsewhereHeading',
+    'isAboutHeading',
+  ].map((name) => no('phrases', name)),
+  'all of sections': [skip('sections', 'removeSections'), skip('sections', 'removeBios')],
+  'all of structured-data': [as('(): any => null')('structured-data', 'structuredDataOf')],
+  'all of tables': [none('tables', 'rowsOf')],
+  'all of trim': [as('(): any => new Set()')('trim', 'trim')],
 }
 
 /** Other values of the thresholds, on both sides of the one in use. */
@@ -107,6 +149,9 @@ const THRESHOLDS: readonly (readonly [module: string, name: string, ...values: s
   ['kind', 'OWN_ARTICLE', '{ share: 0.4, prose: 150 }', '{ share: 0.8, prose: 400 }'],
   ['extract', 'DECLARED_SHARE', '0.25', '0.6'],
 ]
+
+/** Variants by the name of a rule, file or threshold. */
+export const changesOf = (name: string): readonly Variant[] => FILES[name] ?? [VARIANTS[name]!]
 
 /** Rules left out and thresholds moved: the parameters that cross-validation chooses. */
 export const VARIANTS: Readonly<Record<string, Variant>> = {

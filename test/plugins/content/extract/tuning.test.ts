@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { replace } from '../../../bench/extraction/extractor.ts'
+import type { MatchesByKind } from '../../../bench/extraction/measure.ts'
 import { matchOf } from '../../../bench/extraction/metric.ts'
 import { FOLDS } from '../../../bench/extraction/pages.ts'
-import { judge, type MatchesByKind } from '../../../bench/extraction/tuning.ts'
-import { VARIANTS } from '../../../bench/extraction/variants.ts'
+import { judge } from '../../../bench/extraction/tuning.ts'
+import { FILES, VARIANTS } from '../../../bench/extraction/variants.ts'
 
 const GOOD = matchOf('a b c d', 'a b c d')
 const BAD = matchOf('a b c d', 'x')
@@ -56,7 +57,7 @@ describe('the cross-validation of extraction', () => {
 
   it('replaces functions and constants that the extractor has', () => {
     const folder = new URL('../../../../plugins/content/extract/', import.meta.url)
-    for (const variant of Object.values(VARIANTS)) {
+    for (const variant of [...Object.values(VARIANTS), ...Object.values(FILES).flat()]) {
       const source = readFileSync(new URL(`${variant.module}.ts`, folder), 'utf8')
       expect(replace(source, variant)).to.include(`const ${variant.name}: any = `)
     }
