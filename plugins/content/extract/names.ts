@@ -1,4 +1,5 @@
 import { type Element, isTag } from 'domhandler'
+import { LRUCache } from 'lru-cache'
 import { textOf } from './text.ts'
 
 /**
@@ -13,13 +14,19 @@ function named(text: string): Words {
   const whole = new Set(all.filter((phrase) => !phrase.endsWith('*')))
   const stems = all.filter((phrase) => phrase.endsWith('*')).map((phrase) => phrase.slice(0, -1))
   const begins = new RegExp(`^(?:${stems.join('|')})`)
+  const known = new WeakMap<readonly string[], string | undefined>()
   return (words) => {
-    for (const word of words) {
-      const name = whole.has(word) ? word : begins.exec(word)?.[0]
-      if (name) return name
-    }
-    return undefined
+    if (!known.has(words)) known.set(words, nameAmong(words, whole, begins))
+    return known.get(words)
   }
+}
+
+function nameAmong(words: readonly string[], whole: ReadonlySet<string>, begins: RegExp) {
+  for (const word of words) {
+    const name = whole.has(word) ? word : begins.exec(word)?.[0]
+    if (name) return name
+  }
+  return undefined
 }
 
 /** Names that are never an article, however long. */
@@ -145,13 +152,28 @@ const isSection = ({ name, attribs }: Element): boolean =>
 /** Number of words from which an id is made from a heading. */
 const HEADING_WORDS = 5
 
+const NO_WORDS: readonly string[] = []
+/** Words of the classes and ids that occur again and again on a page, and their names by that. */
+const remembered = new LRUCache<string, readonly string[]>({ max: 1_000 })
+/** Maximum length of what is remembered. */
+const REMEMBERED_MAX = 200
+
 /** Words, pairs and triples of the class and id; of an id made from a heading, all together. */
-function wordsOf(element: Element): string[] {
+function wordsOf(element: Element): readonly string[] {
   const { class: names = '', id = '' } = element.attribs
+  if (names === '' && id === '') return NO_WORDS
+  const isOwn = isOwnHeading(element)
+  const isHeading = isSection(element)
+  const key = `${isOwn} ${isHeading} ${names}\n${id}`
+  const words = remembered.get(key) ?? findWords(names, isOwn ? '' : id, isHeading)
+  if (key.length <= REMEMBERED_MAX) remembered.set(key, words)
+  return words
+}
+
+function findWords(names: string, id: string, isHeading: boolean): readonly string[] {
   const ofClass = toWords(names)
-  const ofId = isOwnHeading(element) ? [] : toWords(id)
-  const isOfHeading = isSection(element) || ofId.length >= HEADING_WORDS
-  if (isOfHeading) return [...phrasesOf(ofClass), ofId.join(' ')]
+  const ofId = toWords(id)
+  if (isHeading || ofId.length >= HEADING_WORDS) return [...phrasesOf(ofClass), ofId.join(' ')]
   return phrasesOf([...ofClass, ...ofId])
 }
 

@@ -24,7 +24,11 @@ const SHARED: readonly Variant[] = [
   ['dom', 'parse', 'state.parseOnce'],
   ['metadata', 'metadataOf', "state.shared('metadata', 'metadata', replaced_metadataOf)"],
   ['kind', 'declaredKind', "state.shared('kind', 'declared', replaced_declaredKind)"],
-  ['structured-data', 'structuredDataOf', "state.shared('data', 'data', replaced_structuredDataOf)"],
+  [
+    'structured-data',
+    'structuredDataOf',
+    "state.shared('data', 'data', replaced_structuredDataOf)",
+  ],
   ['clean', 'removeHidden', 'state.sharedHidden(replaced_removeHidden)'],
   ['clean', 'removeSurroundings', 'state.sharedSurroundings(replaced_removeSurroundings)'],
   ['body', 'bodyOf', 'state.sharedBody(replaced_bodyOf)'],
@@ -111,7 +115,10 @@ registerHooks({
     const names = namesOf(context.parentURL)
     if (!names || !found.url.startsWith(FOLDER)) return found
     const isOwn = isAffected(moduleOf(found.url), changedBy(names))
-    return { ...found, url: `${found.url}?with=${isOwn ? encodeURIComponent(names.join('|')) : ''}` }
+    return {
+      ...found,
+      url: `${found.url}?with=${isOwn ? encodeURIComponent(names.join('|')) : ''}`,
+    }
   },
   load: (url, context, next) => {
     const names = namesOf(url)

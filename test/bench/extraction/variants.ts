@@ -70,7 +70,10 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'pages of items': as('(root: any): any => bodyOf(root, "article")')('body', 'itemsOf'),
   'forums by address and software': no('kind', 'isForum'),
   products: no('kind', 'isProduct'),
-  'listings by lack of prose': as('(_: any, declared: any): any => declared', true)('kind', 'kindWithin'),
+  'listings by lack of prose': as('(_: any, declared: any): any => declared', true)(
+    'kind',
+    'kindWithin',
+  ),
   'articles of a listing': no('kind', 'hasArticle'),
   'declared text': no('extract', 'lacksArticle'),
   'declared description': no('extract', 'lacksDescription'),
