@@ -62,14 +62,13 @@ export type Mode = 'ablate' | 'tune'
 /**
  * @param data folder in the benchmark's format. Of the project's own pages only the half not used
  * for tuning counts; of other folders all pages count.
- * @param mode measures what each rule earns, and with `tune` cross-validates the rules
+ * @param mode measures what each rule earns, or cross-validates the thresholds
  */
 export async function extraction(data?: string, mode?: Mode): Promise<Report> {
-  if (mode) {
-    const { tuning } = await import('./extraction/tuning.ts')
-    return tuning(data ?? DATA, mode === 'tune')
-  }
-  const pages = readPages(data ?? DATA)
+  const folder = data ?? DATA
+  if (mode === 'tune') return (await import('./extraction/tuning.ts')).tuning(folder)
+  if (mode === 'ablate') return (await import('./extraction/ablation.ts')).ablation(folder)
+  const pages = readPages(folder)
   const halves = data === undefined ? HALVES : (['all', ...FOLDS] as const)
   const results: [string, Result][] = []
   for (const [name, extractor] of Object.entries(EXTRACTORS)) {
@@ -95,7 +94,7 @@ export async function extraction(data?: string, mode?: Mode): Promise<Report> {
       const { agenthub, ...peers } = Object.fromEntries(
         parts.map(([name, { matches }]) => [name, matches]),
       )
-      targets.push(...targetsOf(basename(data ?? DATA), agenthub!, peers))
+      targets.push(...targetsOf(basename(folder), agenthub!, peers))
     }
   }
   const columns = ['extractor', 'pages', 'n', 'F1', 'precision', 'recall', 'accuracy', 'CPU/page']

@@ -1,4 +1,4 @@
-import { type Element, isTag, type ParentNode } from 'domhandler'
+import { type Element, isTag, isText, type ParentNode } from 'domhandler'
 import { type Measures, measureOf } from './measure.ts'
 import { rowsOf } from './tables.ts'
 
@@ -27,20 +27,35 @@ const LONG_PARTS_SHARE = 0.97
 /** Maximum nesting of names that are layout. */
 const ROUNDS_MAX = 8
 
+/** Elements without text. */
+const SILENT: ReadonlySet<string> = new Set(['img', 'picture', 'br', 'hr'])
 const WHOLES: ReadonlySet<string> = new Set(['pre', 'code', 'blockquote', 'math'])
 
 /** Returns true if parts are never removed by name: of quotes, code, formulas and data tables. */
 export const isWhole = (node: ParentNode): boolean =>
   isTag(node) && (WHOLES.has(node.name) || (node.name === 'table' && rowsOf(node) !== undefined))
 
+/** Returns true for an element whose text is all in one quote, such as an embedded post. */
+const wrapsQuote = (node: ParentNode): boolean => {
+  const [only, ...others] = node.children.filter(
+    (child) =>
+      (isTag(child) && !SILENT.has(child.name)) || (isText(child) && /\S/.test(child.data)),
+  )
+  if (only === undefined || others.length > 0 || !isTag(only)) return false
+  return only.name === 'blockquote' || wrapsQuote(only)
+}
+
 /** Gives elements the names by which they may be removed. */
 export type NameOf = (element: Element) => string | undefined
 
-/** Names elements once, however often they are asked for; wholes have no name. */
+/** Names elements once, however often they are asked for; wholes and quotes have no name. */
 export function rememberNames(nameOf: NameOf): NameOf {
   const names = new Map<Element, string | undefined>()
   return (element) => {
-    if (!names.has(element)) names.set(element, isWhole(element) ? undefined : nameOf(element))
+    if (!names.has(element)) {
+      const isKept = isWhole(element) || wrapsQuote(element)
+      names.set(element, isKept ? undefined : nameOf(element))
+    }
     return names.get(element)
   }
 }

@@ -31,6 +31,17 @@ export function leadsOutside(element: Element, host: string): boolean {
   return links.filter((link) => isOutside(link, host)).length > links.length / 2
 }
 
+/** Returns true if all links lead to networks, as in a row of links to share a page. */
+export function leadsToNetworks(element: Element): boolean {
+  const links = linksIn(element)
+  return links.length > 0 && links.every(isShareLink)
+}
+
+function isShareLink({ attribs }: Element): boolean {
+  const url = URL.parse(attribs['href'] ?? '')
+  return url !== null && SOCIAL.has(siteOf(url.hostname).split('.')[0]!)
+}
+
 /** Returns the element before another, in the tree as it was parsed. */
 export function elementBefore({ prev }: Element): Element | undefined {
   let node = prev

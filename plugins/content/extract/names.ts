@@ -64,7 +64,7 @@ const surrounding = named(`
   buttons, widget title, widget recent entries, factbox, rail, right rail, widget area, stars,
   poll, quiz, survey, modal, popup, pop up, overlay, tooltip, tool tip, toast, snackbar, trust
   badge, key points, app promo, download app, copyright, wp gr, grw*, rpi*, ti widget*,
-  trustindex*
+  trustindex*, hovercard*, hover card, popover*
 `)
 
 /** Surroundings that consist of links and buttons: no text is among them. */
@@ -97,6 +97,12 @@ const annotations = named(`
   read time, video player, video container, video title, video description, video info, video
   js, video ct, player, gallery, slideshow, carousel, slider, slick, swiper, attribution, dt
   published, edition
+`)
+
+/** Names of boxes that hold a picture and its caption. */
+const picture = named(`
+  image, img, photo, picture, pic, lead image, featured image, hero image, article image,
+  image wrapper, image container, img wrapper, photo container
 `)
 
 /** Names of elements that hold the article's text and little else. */
@@ -215,4 +221,5 @@ export const isAnchorName = ({ attribs }: Element): boolean => ANCHOR.test(attri
 export const isCaptionName = (name: string): boolean => /caption|credit|attribution/.test(name)
 export const isCollapsible = (element: Element): boolean =>
   collapsible(wordsOf(element)) !== undefined
+export const isPictureName = (element: Element): boolean => picture(wordsOf(element)) !== undefined
 export const isBodyName = (element: Element): boolean => body(wordsOf(element)) !== undefined

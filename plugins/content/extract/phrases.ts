@@ -25,7 +25,8 @@ const BEGINNINGS = `
   |this (?:article|story|content|post) is (?:exclusive|only available|available only)
   |this (?:article|story|content|post) is for (?:paid )?(?:subscribers|members)
   |(?:subscribe|sign in|register|log in) to (?:continue|read|unlock|keep)
-  |to (?:continue|keep) reading
+  |to (?:continue|keep) reading|see more:
+  |(?:subscribe|sign up) (?:to|for) (?:our|the|my|this) (?:\\S{1,30} ){0,4}newsletter
 `
 /** Beginnings of lines that name the source of a picture or text. */
 const CREDITS = `
@@ -62,6 +63,8 @@ const begins = (phrases: string): RegExp =>
   new RegExp(`^[^\\p{L}\\d©@]*(?:${phrases.replace(/\s*\n\s*/g, '').trim()})`, 'iu')
 const asWhole = (phrases: string): RegExp =>
   new RegExp(`^(?:${phrases.replace(/\s*\n\s*/g, '').trim()})[:!?.…]?$`, 'iu')
+/** Labels in capitals before a link: `[WATCH]`, `MUST READ:`. */
+const LABEL = /^(?:\[\p{Lu}[\p{Lu} ]{1,28}\]|\p{Lu}[\p{Lu} ]{2,28}:) /u
 const IS_ELSEWHERE = asWhole(ELSEWHERE)
 const IS_ABOUT = asWhole(ABOUT)
 const BEGINS = begins(BEGINNINGS)
@@ -71,7 +74,13 @@ const BEGINS_CREDIT = begins(CREDITS)
 /** Returns true for a line that leads elsewhere or is about the page, not its subject. */
 export function isBoilerplateLine(line: string, linkShare: number): boolean {
   if (linkShare > 0.9 && line.length <= SHORT_MAX && BEGINS_BUTTON.test(line)) return true
-  return startsWith(BEGINS, line, linkShare)
+  return isLabeledLink(line, linkShare) || startsWith(BEGINS, line, linkShare)
+}
+
+/** Returns true for a link with a label before it and nothing else. */
+function isLabeledLink(line: string, linkShare: number): boolean {
+  const label = LABEL.exec(line)?.[0]
+  return label !== undefined && line.length * (1 - linkShare) <= label.length
 }
 
 /** Returns true for the heading of a part that lists other pages or asks to subscribe. */

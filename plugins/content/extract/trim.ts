@@ -10,9 +10,9 @@ import { removeAround } from './clean.ts'
 import { dateOf } from './dates.ts'
 import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
-import { isListedArticle, leadsOutside } from './links.ts'
+import { isListedArticle, leadsOutside, leadsToNetworks } from './links.ts'
 import { collapseSpaces, INLINE, isLeaf, type Measures, measure, measureOf } from './measure.ts'
-import { annotationName, isCaptionName } from './names.ts'
+import { annotationName, isCaptionName, isPictureName } from './names.ts'
 import { isBoilerplateLine, isCreditLine } from './phrases.ts'
 import { removeBios, removeSections } from './sections.ts'
 import { holdsAny } from './tables.ts'
@@ -51,6 +51,19 @@ const linkShare = (measures: Measures, element: Element): number => {
   return text === 0 ? 0 : linked / text
 }
 
+const PICTURES: ReadonlySet<string> = new Set(['img'])
+
+/** Returns true for a caption: the only text in a box that is named as a picture and holds one. */
+function isCaption(element: Element, measures: Measures): boolean {
+  const { parent } = element
+  const { text } = measureOf(measures, element)
+  if (!isLeaf(element) || text === 0 || text >= CAPTION_MAX || !parent || !isTag(parent))
+    return false
+  return (
+    measureOf(measures, parent).text === text && isPictureName(parent) && holdsAny(parent, PICTURES)
+  )
+}
+
 const PARAGRAPHS: ReadonlySet<string> = new Set(['p', 'div'])
 const LISTS: ReadonlySet<string> = new Set(['ul', 'ol', 'dl'])
 function isUnwanted(element: Element, measures: Measures, title: string, host: string): boolean {
@@ -63,6 +76,7 @@ function isUnwanted(element: Element, measures: Measures, title: string, host: s
   }
   if (LISTS.has(element.name) && prose === 0 && share > 0.7) return !leadsOutside(element, host)
   if (!isLeaf(element)) return false
+  if (share > 0.9 && leadsToNetworks(element)) return true
   if (element.name === 'p' && share > 0.9 && text > 12 && !leadsOutside(element, host)) return true
   const words = collapseSpaces(textOf(element))
   return isBoilerplateLine(words, share)
@@ -149,6 +163,7 @@ export function trim(
     }
     const name = nameOf(node)
     if (node.name === 'figcaption' && prose < CAPTION_MAX) marginal.add(node)
+    else if (isCaption(node, measures)) marginal.add(node)
     else if (node.name === 'figure' && prose < CAPTION_MAX && !holdsAny(node, SUBSTANCE))
       annotated.push(node)
     else if (

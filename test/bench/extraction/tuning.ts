@@ -1,9 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Report, Table } from '../report.ts'
-import { type MatchesByKind, measureAll } from './measure.ts'
+import { type Configuration, type MatchesByKind, measureAll } from './measure.ts'
 import { scoresOf } from './metric.ts'
 import { FOLDS, type Page, readKinds } from './pages.ts'
 import { targetsOf } from './targets.ts'
-import { FILES, RULES, VARIANTS } from './variants.ts'
+import { THRESHOLDS } from './variants.ts'
 
 /** Minimum gain for a variant to be chosen: mean F1 over the kinds. */
 const GAIN_MIN = 0.000_5
@@ -13,6 +14,7 @@ const PEERS = ['readability', 'defuddle'] as const
 
 type Folded = Pick<Page, 'fold'>
 type PagesByKind = Readonly<Record<string, readonly Folded[]>>
+
 /** Selects the matches of pages, by kind. */
 const select = (
   kinds: PagesByKind,
@@ -32,31 +34,13 @@ function meanF1(matches: MatchesByKind): number {
   return scores.reduce((sum, f1) => sum + f1, 0) / scores.length
 }
 
-const signed = (value: number): string => (Math.abs(value) < 0.000_05 ? '–' : value.toFixed(4))
-
-function lossTable(
-  title: string,
-  names: readonly string[],
-  shipped: MatchesByKind,
-  measured: ReadonlyMap<string, MatchesByKind>,
-): Table {
-  const kinds = Object.keys(shipped)
-  const rows = names.map((name) => [
-    name,
-    ...kinds.map((kind) =>
-      signed(scoresOf(shipped[kind]!).f1 - scoresOf(measured.get(name)![kind]!).f1),
-    ),
-  ])
-  return { title, columns: ['left out', ...kinds], rows }
-}
-
 /** Scores of a configuration that was chosen without one fold, on the pages of that fold. */
 interface Judged {
   readonly chosen: readonly string[]
   readonly matches: MatchesByKind
 }
 
-/** Name of the rule or threshold that a variant changes: two values of one exclude each other. */
+/** Name of the threshold that a variant changes: two values of one exclude each other. */
 const constantOf = (variant = ''): string | undefined => variant.split(' = ')[0]
 
 /**
@@ -133,31 +117,31 @@ const compare = (
     return targetsOf(kind, ours, Object.fromEntries(theirs))
   })
 
-/**
- * Measures what each file and rule earns on pages of each kind. With `tunes`, also cross-validates:
- * of all variants, those that gain on four folds are judged on the fifth, beside the peers.
- */
-export async function tuning(folder: string, tunes: boolean): Promise<Report> {
-  const changes = Object.keys(tunes ? VARIANTS : RULES)
-  const files = Object.keys(FILES)
-  const names = [...changes, ...files, ...(tunes ? PEERS : [])]
-  const [shipped, ...matches] = await measureAll(folder, [[], ...names.map((name) => [name])])
-  const measured = new Map(names.map((name, at) => [name, matches[at]!]))
-  const among = (some: readonly string[]) =>
-    new Map(some.map((name) => [name, measured.get(name)!]))
-  const losses = [
-    lossTable('F1 lost without each file', files, shipped!, measured),
-    lossTable('F1 lost without each rule', Object.keys(RULES), shipped!, measured),
-  ]
-  if (!tunes) return { name: 'extraction', figures: {}, targets: [], tables: losses }
-  const kinds = readKinds(folder)
-  const folds = new Map<string, Judged>()
-  for (const fold of FOLDS) {
-    const together = async (chosen: readonly string[]) => (await measureAll(folder, [chosen]))[0]!
-    folds.set(fold, await judge(kinds, fold, shipped!, among(changes), together))
+/** Measures the configurations that are requested in one turn of the event loop together. */
+function measureInBatch(folder: string) {
+  const requested: Configuration[] = []
+  let run: Promise<MatchesByKind[]> | undefined
+  return async (names: Configuration): Promise<MatchesByKind> => {
+    const at = requested.push(names) - 1
+    run ??= setImmediate().then(() => measureAll(folder, requested))
+    return (await run)[at]!
   }
+}
+
+/** Cross-validates: thresholds that gain on four folds are judged on the fifth, beside the peers. */
+export async function tuning(folder: string): Promise<Report> {
+  const names = [...Object.keys(THRESHOLDS), ...PEERS]
+  const [shipped, ...matches] = await measureAll(folder, [[], ...names.map((name) => [name])])
+  const among = (some: readonly string[]) =>
+    new Map(some.map((name) => [name, matches[names.indexOf(name)]!]))
+  const kinds = readKinds(folder)
+  const measured = among(Object.keys(THRESHOLDS))
+  const together = measureInBatch(folder)
+  const judged = FOLDS.map(
+    async (fold) => [fold, await judge(kinds, fold, shipped!, measured, together)] as const,
+  )
+  const folds = new Map(await Promise.all(judged))
   const peers = among(PEERS)
   const { figures, tables } = foldTables(kinds, shipped!, folds, peers)
-  const targets = compare(kinds, folds, peers)
-  return { name: 'extraction', figures, targets, tables: [...losses, ...tables] }
+  return { name: 'extraction', figures, targets: compare(kinds, folds, peers), tables }
 }

@@ -38,6 +38,10 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'paragraphs about authors': skip('sections', 'removeBios'),
   'listed articles': no('links', 'isListedArticle'),
   'lists that lead outside': no('links', 'leadsOutside'),
+  'rows of links to networks': no('links', 'leadsToNetworks'),
+  'links with a label': no('phrases', 'isLabeledLink'),
+  'captions in boxes': no('trim', 'isCaption'),
+  'posts in a named box': no('layout', 'wrapsQuote'),
   'protected quotes, code and tables': no('layout', 'isWhole'),
   'names of the layout': as('(): any => new Set()')('layout', 'layoutNames'),
   'long surroundings': as('[]')('layout', 'LONG_PARTS'),
@@ -119,7 +123,7 @@ export const FILES: Readonly<Record<string, readonly Variant[]>> = {
 }
 
 /** Other values of the thresholds, on both sides of the one in use. */
-const THRESHOLDS: readonly (readonly [module: string, name: string, ...values: string[]])[] = [
+const VALUES: readonly (readonly [module: string, name: string, ...values: string[]])[] = [
   ['body', 'NEARLY_ALL', '0.8', '0.95'],
   ['body', 'HALF', '0.3', '0.7'],
   ['body', 'GOOD_PART', '0.15', '0.5'],
@@ -153,15 +157,15 @@ const THRESHOLDS: readonly (readonly [module: string, name: string, ...values: s
   ['extract', 'DECLARED_SHARE', '0.25', '0.6'],
 ]
 
-/** Variants by the name of a rule, file or threshold. */
-export const changesOf = (name: string): readonly Variant[] => FILES[name] ?? [VARIANTS[name]!]
-
-/** Rules left out and thresholds moved: the parameters that cross-validation chooses. */
-export const VARIANTS: Readonly<Record<string, Variant>> = {
-  ...RULES,
-  ...Object.fromEntries(
-    THRESHOLDS.flatMap(([module, name, ...values]) =>
-      values.map((value) => [`${module} ${name} = ${value}`, { module, name, value }]),
-    ),
+/** Thresholds moved: the parameters that cross-validation chooses. */
+export const THRESHOLDS: Readonly<Record<string, Variant>> = Object.fromEntries(
+  VALUES.flatMap(([module, name, ...values]) =>
+    values.map((value) => [`${module} ${name} = ${value}`, { module, name, value }]),
   ),
+)
+
+/** Returns the variants by the name of a file, rule or threshold. */
+export function changesOf(name: string): readonly Variant[] {
+  const rule = RULES[name] ?? THRESHOLDS[name]
+  return FILES[name] ?? (rule ? [rule] : [])
 }

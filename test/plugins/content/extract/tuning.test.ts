@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { replace } from '../../../bench/extraction/extractor.ts'
+import { extractorWith, replace } from '../../../bench/extraction/extractor.ts'
 import type { MatchesByKind } from '../../../bench/extraction/measure.ts'
 import { matchOf } from '../../../bench/extraction/metric.ts'
+import { beginPage, isEffective } from '../../../bench/extraction/page-state.ts'
 import { FOLDS } from '../../../bench/extraction/pages.ts'
 import { judge } from '../../../bench/extraction/tuning.ts'
-import { FILES, VARIANTS } from '../../../bench/extraction/variants.ts'
+import { FILES, RULES, THRESHOLDS } from '../../../bench/extraction/variants.ts'
+import { PARAGRAPHS, page, URL_OF_PAGE } from './pages.ts'
 
 const GOOD = matchOf('a b c d', 'a b c d')
 const BAD = matchOf('a b c d', 'x')
@@ -57,9 +59,28 @@ describe('the cross-validation of extraction', () => {
 
   it('replaces functions and constants that the extractor has', () => {
     const folder = new URL('../../../../plugins/content/extract/', import.meta.url)
-    for (const variant of [...Object.values(VARIANTS), ...Object.values(FILES).flat()]) {
+    for (const variant of [RULES, THRESHOLDS, FILES].flatMap((all) => Object.values(all)).flat()) {
       const source = readFileSync(new URL(`${variant.module}.ts`, folder), 'utf8')
       expect(replace(source, variant)).to.include(`const ${variant.name}: any = `)
     }
+  })
+
+  it('reads a page the same whether or not configurations share its steps', async () => {
+    const related = `<div class="related"><p>The stadium of the new town opened on Sunday.</p></div>`
+    const html = page(`${related}${PARAGRAPHS}<p>Read more: <a href="/a">A</a></p><h2>Ships</h2>`)
+    const shipped = await extractorWith([])
+    const texts: string[] = []
+    for (const rule of ['names of surroundings', 'lines that lead elsewhere', 'heading at the end']) {
+      const { textOf } = await extractorWith([rule])
+      beginPage('')
+      const alone = textOf(html, URL_OF_PAGE)
+      beginPage(html)
+      const usual = shipped.textOf(html, URL_OF_PAGE)
+      expect(textOf(html, URL_OF_PAGE)).to.equal(alone).and.not.to.equal(usual)
+      texts.push(alone)
+    }
+    expect(isEffective('names of surroundings')).to.equal(true)
+    expect(isEffective('dialogs')).to.equal(false)
+    expect(new Set(texts)).to.have.property('size', texts.length)
   })
 })
