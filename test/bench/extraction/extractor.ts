@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import type { extract } from '../../../plugins/content/extract/extract.ts'
 import { reuse, type Step } from './page-state.ts'
-import { changesOf, RULES, type Variant } from './variants.ts'
+import { changesOf, RULES, THRESHOLDS, type Variant } from './variants.ts'
 
 const FOLDER = new URL('../../../plugins/content/extract/', import.meta.url).href
 const STATE = new URL('./page-state.ts', import.meta.url).href
@@ -88,17 +88,39 @@ export function replace(source: string, { module, name, value }: Variant): strin
   return replaced
 }
 
-/** Rules that are one function without effects: its results tell on which pages they matter. */
+/** Variants of functions without effects, whose results tell on which pages they matter. */
 const TRACED: ReadonlyMap<string, Variant> = new Map(
-  Object.entries(RULES).filter(([, { isPure }]) => isPure),
+  Object.entries({ ...RULES, ...THRESHOLDS }).filter(([, { pure }]) => pure !== undefined),
 )
 
-/** Functions of the configuration in use that note when a rule matters. */
-const TRACES: readonly Variant[] = Array.from(TRACED, ([rule, { module, name, value }]) => ({
-  module,
-  name,
-  value: `state.traced('${rule}', (...args) => replaced_${name}(...args), ${value})`,
-}))
+/** Returns the source of a function of a module. */
+export function functionIn(source: string, name: string): string {
+  const start = new RegExp(`^(?:export )?(?=(?:const|function) ${name}\\b)`, 'm').exec(source)!
+  const rest = source.slice(start.index + start[0].length)
+  return rest.slice(0, rest.search(/\n\n|(?<=\n\})\n/))
+}
+
+/** Returns the source of a function with another value of a constant. */
+function variantOf(name: string, { module, name: changed, value, helpers = [] }: Variant): string {
+  if (name === changed) return value
+  const functions = [...helpers, name].map((each) => functionIn(sourceOf(module), each))
+  return `(() => {\nconst ${changed}: any = ${value}\n${functions.join('\n')}\nreturn ${name} })()`
+}
+
+/** Functions of the configuration in use that note which variants matter on a page. */
+function tracesOf(module: string): Variant[] {
+  const others = new Map<string, string[]>()
+  for (const [variant, change] of TRACED) {
+    for (const name of change.module === module ? change.pure! : []) {
+      const other = `['${variant}', ${variantOf(name, change)}]`
+      others.set(name, [...(others.get(name) ?? []), other])
+    }
+  }
+  return Array.from(others, ([name, all]) => {
+    const value = `state.traced((...args) => replaced_${name}(...args), [${all.join()}])`
+    return { module, name, value }
+  })
+}
 
 const scripts = new Map<string, string>()
 
@@ -125,7 +147,11 @@ registerHooks({
     if (!names) return next(url, context)
     const module = moduleOf(url)
     const changes = names.flatMap(changesOf)
-    const own = [...UNREAD, ...(names.length === 0 ? [...SHARED, ...TRACES] : []), ...changes]
+    const own = [
+      ...UNREAD,
+      ...(names.length === 0 ? [...SHARED, ...tracesOf(module)] : []),
+      ...changes,
+    ]
     const source = own
       .filter((variant) => variant.module === module)
       .reduce(replace, `import * as state from '${STATE}'\n${sourceOf(module)}`)
@@ -136,8 +162,8 @@ registerHooks({
 /** Extracts the text of a page in a configuration. */
 export interface ConfiguredExtractor {
   readonly textOf: (html: string, url: string) => string
-  /** Rules whose lack of effect on a page shows that the configuration gives the same text. */
-  readonly rules: readonly string[] | undefined
+  /** Variants whose lack of effect on a page shows that the configuration gives the same text. */
+  readonly variants: readonly string[] | undefined
 }
 
 /** Loads the extractor with some of the variants. */
@@ -153,5 +179,5 @@ export async function extractorWith(names: readonly string[]): Promise<Configure
       return ''
     }
   }
-  return { textOf, rules: names.every((name) => TRACED.has(name)) ? names : undefined }
+  return { textOf, variants: names.every((name) => TRACED.has(name)) ? names : undefined }
 }

@@ -28,7 +28,7 @@ async function matchesOf({ html, url, truth }: Page): Promise<Match[]> {
   for (const [at, extractor] of extractors.entries()) {
     const peer = EXTRACTORS[configurations[at]![0] ?? '']
     if (peer) matches.push(matchOfText(await peer(html, url).catch(() => '')))
-    else if (extractor!.rules?.some(isEffective) === false) matches.push(usual)
+    else if (extractor!.variants?.some(isEffective) === false) matches.push(usual)
     else matches.push(matchOfText(extractor!.textOf(html, url)))
   }
   return matches

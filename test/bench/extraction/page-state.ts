@@ -29,12 +29,23 @@ export const reuse = (steps: ReadonlySet<Step>): void => {
 /** Returns true if a variant may make a difference on the page that was read. */
 export const isEffective = (name: string): boolean => effective.has(name)
 
-/** Notes on which pages a variant of a function would have returned something else. */
+const isSame = (one: unknown, other: unknown): boolean => {
+  if (one instanceof Set && other instanceof Set) return isSame([...one], [...other])
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other
+  return one.length === other.length && one.every((each, at) => each === other[at])
+}
+
+/** Notes which variants of a function would have returned something else on the page. */
 export const traced =
-  <A extends unknown[], R>(name: string, own: (...args: A) => R, other: (...args: A) => R) =>
+  <A extends unknown[], R>(
+    own: (...args: A) => R,
+    others: readonly (readonly [variant: string, other: (...args: A) => R])[],
+  ) =>
   (...args: A): R => {
     const result = own(...args)
-    if (result !== other(...args)) effective.add(name)
+    for (const [variant, other] of others) {
+      if (!effective.has(variant) && !isSame(result, other(...args))) effective.add(variant)
+    }
     return result
   }
 

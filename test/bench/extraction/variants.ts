@@ -3,13 +3,23 @@ export interface Variant {
   readonly module: string
   readonly name: string
   readonly value: string
-  /** True for a function without effects: where it returns the same, leaving it out does nothing. */
-  readonly isPure?: boolean
+  /**
+   * Functions without effects that alone read the constant, or the function itself if it has none:
+   * where they return the same, the variant gives the same text.
+   */
+  readonly pure?: readonly string[] | undefined
+  /** Functions that read the constant for those. */
+  readonly helpers?: readonly string[] | undefined
 }
 
 const as =
   (value: string, isPure = false) =>
-  (module: string, name: string): Variant => ({ module, name, value, isPure })
+  (module: string, name: string): Variant => ({
+    module,
+    name,
+    value,
+    ...(isPure && { pure: [name] }),
+  })
 const no = as('(): any => false', true)
 const none = as('(): any => undefined', true)
 const skip = as('(): void => {}')
@@ -122,45 +132,66 @@ export const FILES: Readonly<Record<string, readonly Variant[]>> = {
   'all of trim': [as('(): any => new Set()')('trim', 'trim')],
 }
 
-/** Other values of the thresholds, on both sides of the one in use. */
-const VALUES: readonly (readonly [module: string, name: string, ...values: string[]])[] = [
-  ['body', 'NEARLY_ALL', '0.8', '0.95'],
-  ['body', 'HALF', '0.3', '0.7'],
-  ['body', 'GOOD_PART', '0.15', '0.5'],
-  [
-    'body',
-    'SHARE',
+/** Threshold with other values, on both sides of the one in use. */
+interface Threshold extends Omit<Variant, 'value'> {
+  readonly values: readonly string[]
+}
+
+const threshold = (
+  module: string,
+  name: string,
+  values: readonly string[],
+  pure?: readonly string[],
+  helpers?: readonly string[],
+): Threshold => ({ module, name, values, pure, helpers })
+
+const VALUES: readonly Threshold[] = [
+  threshold('body', 'NEARLY_ALL', ['0.8', '0.95'], ['narrow']),
+  threshold('body', 'HALF', ['0.3', '0.7'], ['narrow']),
+  threshold('body', 'GOOD_PART', ['0.15', '0.5'], ['articleOf']),
+  threshold('body', 'SHARE', [
     '{ articleBody: 0.1, main: 0.2, name: 0.3 }',
     '{ articleBody: 0.4, main: 0.5, name: 0.6 }',
-  ],
-  [
-    'body',
-    'LEAD_SHARE',
+  ]),
+  threshold('body', 'LEAD_SHARE', [
     '{ article: 0.08, documentation: 0.002, listing: 0.08, forum: 0.01 }',
     '{ article: 0.3, documentation: 0.02, listing: 0.3, forum: 0.05 }',
-  ],
-  ['clean', 'PROSE_SHARE', '0.25', '0.6'],
-  ['clean', 'TEXT_MIN', '80', '300'],
-  ['layout', 'LAYOUT_SHARE', '0.35', '0.65'],
-  ['layout', 'HIDDEN_SHARE', '0.45', '0.75'],
-  ['layout', 'LONG_PARTS_SHARE', '0.9', '0.99'],
-  ['trim', 'CAPTION_MAX', '200', '600'],
-  ['trim', 'LISTED_SHARE', '0.4', '0.8'],
-  ['phrases', 'LENGTH_MAX', '140', '300'],
-  ['phrases', 'SHORT_MAX', '60', '140'],
-  ['sections', 'PROSE_SHARE', '0.15', '0.4'],
-  ['measure', 'PROSE_MIN', '40', '90'],
-  ['copies', 'COPY_MIN', '300', '1_200'],
-  ['copies', 'SHOP_COPY_MIN', '60', '240'],
-  ['kind', 'LISTING', '{ share: 0.25, prose: 700 }', '{ share: 0.5, prose: 1_500 }'],
-  ['kind', 'OWN_ARTICLE', '{ share: 0.4, prose: 150 }', '{ share: 0.8, prose: 400 }'],
-  ['extract', 'DECLARED_SHARE', '0.25', '0.6'],
+  ]),
+  threshold('clean', 'PROSE_SHARE', ['0.25', '0.6']),
+  threshold('clean', 'TEXT_MIN', ['80', '300'], ['isUnlinkedProse']),
+  threshold('layout', 'LAYOUT_SHARE', ['0.35', '0.65'], ['layoutNames'], ['shareOf']),
+  threshold('layout', 'HIDDEN_SHARE', ['0.45', '0.75'], ['layoutNames'], ['shareOf']),
+  threshold('layout', 'LONG_PARTS_SHARE', ['0.9', '0.99'], ['layoutNames'], ['shareOf']),
+  threshold('trim', 'CAPTION_MAX', ['200', '600']),
+  threshold('trim', 'LISTED_SHARE', ['0.4', '0.8']),
+  threshold('phrases', 'LENGTH_MAX', ['140', '300'], ['startsWith']),
+  threshold('phrases', 'SHORT_MAX', ['60', '140'], ['isBoilerplateLine']),
+  threshold('sections', 'PROSE_SHARE', ['0.15', '0.4']),
+  threshold('measure', 'PROSE_MIN', ['40', '90'], ['proseOf']),
+  threshold('copies', 'COPY_MIN', ['300', '1_200']),
+  threshold('copies', 'SHOP_COPY_MIN', ['60', '240']),
+  threshold(
+    'kind',
+    'LISTING',
+    ['{ share: 0.25, prose: 700 }', '{ share: 0.5, prose: 1_500 }'],
+    ['kindWithin'],
+  ),
+  threshold(
+    'kind',
+    'OWN_ARTICLE',
+    ['{ share: 0.4, prose: 150 }', '{ share: 0.8, prose: 400 }'],
+    ['kindWithin'],
+  ),
+  threshold('extract', 'DECLARED_SHARE', ['0.25', '0.6'], ['lacksArticle', 'lacksDescription']),
 ]
 
 /** Thresholds moved: the parameters that cross-validation chooses. */
 export const THRESHOLDS: Readonly<Record<string, Variant>> = Object.fromEntries(
-  VALUES.flatMap(([module, name, ...values]) =>
-    values.map((value) => [`${module} ${name} = ${value}`, { module, name, value }]),
+  VALUES.flatMap(({ values, ...constant }) =>
+    values.map((value) => [
+      `${constant.module} ${constant.name} = ${value}`,
+      { ...constant, value },
+    ]),
   ),
 )
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { extractorWith, replace } from '../../../bench/extraction/extractor.ts'
+import { extractorWith, functionIn, replace } from '../../../bench/extraction/extractor.ts'
 import type { MatchesByKind } from '../../../bench/extraction/measure.ts'
 import { matchOf } from '../../../bench/extraction/metric.ts'
 import { beginPage, isEffective } from '../../../bench/extraction/page-state.ts'
@@ -65,12 +65,27 @@ describe('the cross-validation of extraction', () => {
     }
   })
 
+  it('traces all functions that read a constant', () => {
+    const folder = new URL('../../../../plugins/content/extract/', import.meta.url)
+    for (const { module, name, pure, helpers = [] } of Object.values(THRESHOLDS)) {
+      const source = readFileSync(new URL(`${module}.ts`, folder), 'utf8')
+      const uses = (text: string): number => text.split(new RegExp(`\\b${name}\\b`)).length - 1
+      const traced = [...(pure ?? []), ...helpers].map((each) => uses(functionIn(source, each)))
+      const sum = traced.reduce((all, each) => all + each, 1)
+      expect(pure === undefined || sum === uses(source), name).to.equal(true)
+    }
+  })
+
   it('reads a page the same whether or not configurations share its steps', async () => {
     const related = `<div class="related"><p>The stadium of the new town opened on Sunday.</p></div>`
     const html = page(`${related}${PARAGRAPHS}<p>Read more: <a href="/a">A</a></p><h2>Ships</h2>`)
     const shipped = await extractorWith([])
     const texts: string[] = []
-    for (const rule of ['names of surroundings', 'lines that lead elsewhere', 'heading at the end']) {
+    for (const rule of [
+      'names of surroundings',
+      'lines that lead elsewhere',
+      'heading at the end',
+    ]) {
       const { textOf } = await extractorWith([rule])
       beginPage('')
       const alone = textOf(html, URL_OF_PAGE)
