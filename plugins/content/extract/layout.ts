@@ -39,7 +39,7 @@ export const isWhole = (node: ParentNode): boolean =>
 const wrapsQuote = (node: ParentNode): boolean => {
   const [only, ...others] = node.children.filter(
     (child) =>
-      (isTag(child) && !SILENT.has(child.name)) || (isText(child) && /\S/.test(child.data)),
+      (isTag(child) && !SILENT.has(child.name)) || (isText(child) && child.data.trim() !== ''),
   )
   if (only === undefined || others.length > 0 || !isTag(only)) return false
   return only.name === 'blockquote' || wrapsQuote(only)

@@ -102,7 +102,7 @@ const annotations = named(`
 /** Names of boxes that hold a picture and its caption. */
 const picture = named(`
   image, img, photo, picture, pic, lead image, featured image, hero image, article image,
-  image wrapper, image container, img wrapper, photo container
+  image wrapper, image container, img wrapper, photo container, featuredimage*
 `)
 
 /** Names of elements that hold the article's text and little else. */

@@ -64,7 +64,7 @@ const begins = (phrases: string): RegExp =>
 const asWhole = (phrases: string): RegExp =>
   new RegExp(`^(?:${phrases.replace(/\s*\n\s*/g, '').trim()})[:!?.…]?$`, 'iu')
 /** Labels in capitals before a link: `[WATCH]`, `MUST READ:`. */
-const LABEL = /^(?:\[\p{Lu}[\p{Lu} ]{1,28}\]|\p{Lu}[\p{Lu} ]{2,28}:) /u
+const LABEL = /^(?:\[[\p{Lu} ]{2,30}\]|[\p{Lu} ]{3,30}:) /u
 const IS_ELSEWHERE = asWhole(ELSEWHERE)
 const IS_ABOUT = asWhole(ABOUT)
 const BEGINS = begins(BEGINNINGS)

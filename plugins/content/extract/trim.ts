@@ -76,7 +76,7 @@ function isUnwanted(element: Element, measures: Measures, title: string, host: s
   }
   if (LISTS.has(element.name) && prose === 0 && share > 0.7) return !leadsOutside(element, host)
   if (!isLeaf(element)) return false
-  if (share > 0.9 && leadsToNetworks(element)) return true
+  if (share > 0.7 && leadsToNetworks(element)) return true
   if (element.name === 'p' && share > 0.9 && text > 12 && !leadsOutside(element, host)) return true
   const words = collapseSpaces(textOf(element))
   return isBoilerplateLine(words, share)

@@ -19,7 +19,7 @@ const UNREAD: readonly Variant[] = [
   { module: 'outline', name: 'imagesOf', value: '() => []' },
 ]
 
-/** Functions whose results on a page are shared, in modules that a configuration does not change. */
+/** Functions whose results on a page are shared, in modules that a configuration keeps. */
 const SHARED: readonly Variant[] = [
   ['dom', 'parse', 'state.parseOnce'],
   ['metadata', 'metadataOf', "state.shared('metadata', 'metadata', replaced_metadataOf)"],

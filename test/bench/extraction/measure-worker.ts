@@ -38,6 +38,7 @@ for (const [kind, pages] of Object.entries(readKinds(folder))) {
   for (const [at, page] of pages.entries()) {
     if (at % threads !== thread) continue
     const measured: PageMatches = { kind, at, matches: await matchesOf(page) }
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has none
     parentPort!.postMessage(measured)
   }
 }

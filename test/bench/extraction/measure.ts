@@ -32,7 +32,7 @@ export async function measureAll(
   folder: string,
   configurations: readonly Configuration[],
 ): Promise<MatchesByKind[]> {
-  const found = configurations.map(() => ({}) as Record<string, Match[]>)
+  const found = configurations.map((): Record<string, Match[]> => ({}))
   let pages = 0
   const add = ({ kind, at, matches }: PageMatches): void => {
     matches.forEach((match, index) => {

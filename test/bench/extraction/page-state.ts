@@ -65,7 +65,7 @@ function copy<T extends ParentNode>(node: T): T {
     ? new Element(node.name, { ...node.attribs }, children)
     : new Document(children)
   node.children.forEach((child, at) => {
-    children[at]!.parent = child.parent === node ? (result as Element) : child.parent
+    children[at]!.parent = child.parent === node ? result : child.parent
   })
   result.parent = node.parent
   return result as unknown as T

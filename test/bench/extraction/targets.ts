@@ -37,7 +37,7 @@ function leadOver(theirs: readonly Match[], ours: readonly Match[]): number {
 }
 
 /** Returns the number of pages that a peer reads and ours does not. */
-export const lostPages = (theirs: readonly Match[], ours: readonly Match[]): number =>
+const lostPages = (theirs: readonly Match[], ours: readonly Match[]): number =>
   ours.filter(
     (match, at) => scoresOf([theirs[at]!]).f1 >= LOST.theirs && scoresOf([match]).f1 < LOST.ours,
   ).length

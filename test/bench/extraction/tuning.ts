@@ -128,7 +128,7 @@ function measureInBatch(folder: string) {
   }
 }
 
-/** Cross-validates: thresholds that gain on four folds are judged on the fifth, beside the peers. */
+/** Cross-validates: values that gain on four folds are judged on the fifth, beside the peers. */
 export async function tuning(folder: string): Promise<Report> {
   const names = [...Object.keys(THRESHOLDS), ...PEERS]
   const [shipped, ...matches] = await measureAll(folder, [[], ...names.map((name) => [name])])

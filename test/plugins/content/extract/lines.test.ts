@@ -19,7 +19,7 @@ describe('a line or part that is not of the text', () => {
     'a line that says see more': '<p>SEE MORE: <a href="/v">Divers at work</a></p>',
     'an invitation to subscribe': '<p>Subscribe to our newsletter to read such news first.</p>',
     'a row of the date and of links to share': `<div><div>May 4, 2026</div><div>
-      <a href="https://www.facebook.com/s">Share</a> <a href="https://x.com/s">Tweet</a></div></div>`,
+      <a href="https://facebook.com/s">Share</a> <a href="https://x.com/s">Post</a></div></div>`,
   })) {
     it(`is omitted: ${what}`, () => {
       expect(textIn(around(part))).to.equal(TEXT)
