@@ -33,6 +33,10 @@ describe('the ledger compared with a model', function () {
     database = await freshDatabase()
     ledger = new Ledger(database.pool)
   })
+  afterEach('the ledger is sound', async () => {
+    const { checks } = await verifyLedger(database.pool)
+    expect(checks.filter(({ bad }) => bad !== 0n)).to.deep.equal([])
+  })
   after(() => database.drop())
 
   const newModel = async (): Promise<Model> =>
@@ -60,10 +64,8 @@ describe('the ledger compared with a model', function () {
     return result.outcome
   }
 
-  /** Checks that the ledger is sound and has the balances of the model. */
+  /** Checks that the ledger has the balances of the model. */
   async function expectSame(model: Model): Promise<void> {
-    const { checks } = await verifyLedger(database.pool)
-    expect(checks.filter(({ bad }) => bad !== 0n)).to.deep.equal([])
     const rows = await trialBalance(database.pool)
     for (const [asset, sum] of totalsByAsset(rows)) expect(sum, asset).to.equal(0n)
     for (const { account, balance } of rows) {

@@ -24,6 +24,8 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   tenders: ['tenders', 'status'],
   analysis: ['analysis', 'costs'],
 }
+/** Scripts that open the database as others do: the same code tells them that it refuses. */
+const SAME = new Set(['cluster', 'payments', 'listings', 'keys', 'analysis'])
 /** Scripts that need no database of the operator. */
 const OTHERS = ['demo', 'restore']
 
@@ -116,7 +118,7 @@ describe('npm run', function () {
       const url = new URL(database.url)
       url.port = String(proxy.port)
       const env = { ...REAL_MONEY, DATABASE_URL: url.href }
-      const names = Object.keys(COMMANDS)
+      const names = Object.keys(COMMANDS).filter((name) => mode === 'hangs' || !SAME.has(name))
       const all = names.map((name) => spawnHub(COMMANDS[name]!, env, ['--import', LEAK]).ended)
       for (const [i, { code, output }] of (await Promise.all(all)).entries()) {
         expect(code, `${names[i]}: ${output}`).to.equal(1)
