@@ -39,10 +39,10 @@ describe('a ledger on Citus', function () {
     cluster = await startCitus(folder, WORKERS)
     url = await cluster.createDatabase('hub')
     await openLogins({ url, cluster: 'citus', distributes: true })
-    const config = { cluster: 'citus', jobs: false } as const
+    const config = { cluster: 'citus' } as const
     const plugins = [failingService]
     hubs['citus'] = await startTestHub({ database: fresh(url), plugins, config })
-    hubs['plain'] = await startTestHub({ plugins, config: { jobs: false } })
+    hubs['plain'] = await startTestHub({ plugins })
   })
 
   after(async () => {

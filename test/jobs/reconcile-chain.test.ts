@@ -16,7 +16,7 @@ const THIEF = '0x000000000000000000000000000000000000dead'
 
 describe('the chain reconciliation job', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let ada: TestAgent
   before(async () => {
     ada = await hub().agent()

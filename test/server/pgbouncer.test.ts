@@ -48,6 +48,7 @@ describe('a hub behind PgBouncer in transaction mode', function () {
         databaseUrl: as(USER),
         databaseDirectUrl: database.url,
         rateStore: 'database',
+        jobs: true,
       },
     })
     ada = await hub.agent(usd('10'))

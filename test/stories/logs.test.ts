@@ -32,7 +32,7 @@ const SECRET = 'a-metrics-token-of-a-test'
 
 describe('A102 the log of a whole story', function () {
   this.timeout(60_000)
-  const hub = useHub({ plugins: [gossip], config: { metricsToken: SECRET } })
+  const hub = useHub({ plugins: [gossip], config: { metricsToken: SECRET, jobs: true } })
   /** Secrets by kind: everything that grants access or proves something. */
   const secrets = new Map<string, string>()
 

@@ -10,7 +10,7 @@ type Query = (...args: unknown[]) => Promise<unknown>
 describe('a payment to a seller whose commit was stored, but not confirmed', () => {
   const cap = usd('0.01')
   const outflow = { call: usd('1'), key: cap, host: cap, platform: cap }
-  const hub = useHub({ config: { jobs: false, outflow } })
+  const hub = useHub({ config: { outflow } })
 
   it('is sent once, also if its own amount has reached the daily limit', async () => {
     expect(cap).to.equal(PRICE)

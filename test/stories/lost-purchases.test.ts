@@ -10,7 +10,7 @@ import { useHub } from '../support/suite.ts'
 import { loseRecordOf, PRICE } from './lost-response-services.ts'
 
 describe('A220 a purchase whose response was lost after the seller took the money', () => {
-  const hub = useHub({ config: { jobs: false } })
+  const hub = useHub()
   let ada: TestAgent
   beforeEach(async () => {
     ada = await hub().agent()

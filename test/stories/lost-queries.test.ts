@@ -83,7 +83,7 @@ const OUTAGE_MS = 150
 const addressOf = (n: number): string => `10.${n >> 8}.${n & 255}.1`
 
 describe('a database connection that is lost at any statement of', () => {
-  const hub = useHub({ plugins: [works], config: { jobs: false, proxies: 1 } })
+  const hub = useHub({ plugins: [works], config: { proxies: 1 } })
   let ada: TestAgent
   let eve: PrivateKeyAccount
   let addresses = 0

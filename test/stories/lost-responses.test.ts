@@ -12,7 +12,7 @@ import { useHub } from '../support/suite.ts'
 import { gratis, loseRecordOf, PRICE, work, works } from './lost-response-services.ts'
 
 describe('A220 a charged call whose process died', () => {
-  const hub = useHub({ plugins: [works, gratis], config: { jobs: false } })
+  const hub = useHub({ plugins: [works, gratis] })
   let ada: TestAgent
   beforeEach(async () => {
     work.done = 0

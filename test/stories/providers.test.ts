@@ -39,7 +39,8 @@ describe('a provider', () => {
   const hub = useHub(async () => {
     receiver = await openReceiver()
     const hosts = new Map([['receiver.test', receiver.port]])
-    return { plugins: [vendor], config: { sandboxHosts: hosts, admins: [admin.wallet] } }
+    const config = { sandboxHosts: hosts, admins: [admin.wallet], jobs: true }
+    return { plugins: [vendor], config }
   })
   let owner: TestAgent
   let buyer: TestAgent

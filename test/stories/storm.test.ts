@@ -17,7 +17,7 @@ const PRICE = usd('0.01')
 
 /** All agents do everything at once while cleanup jobs run continuously. */
 describe('story: everything at once', () => {
-  const hub = useHub({ plugins: [flawed, gift] })
+  const hub = useHub({ plugins: [flawed, gift], config: { jobs: true } })
 
   async function jobsUntil(done: () => boolean): Promise<void> {
     const { paymentDeps: ports, pool, ledger } = hub().hub

@@ -44,7 +44,7 @@ export function useOwner(more: NonNullable<Parameters<typeof startTestHub>[0]>['
     sites = await openTestSites()
     const browser = { ...readConfig({}).browser, browsers: 1, home: BROWSER_HOME }
     const { sandboxHosts } = sites
-    hub = await startTestHub({ config: { jobs: false, sandboxHosts, browser, ...more } })
+    hub = await startTestHub({ config: { sandboxHosts, browser, ...more } })
     owner = await hub.agent()
     reader = await hub.agent()
     await hub.credit(reader.keyId, usd('5'))

@@ -47,7 +47,7 @@ describe('tenders: the service in production', () => {
   const hub = useHub(async () => {
     ted = await startTed([issueOf(MONDAY, '41/2026', 6)])
     const sandboxHosts = new Map([['ted.test', ted.port]])
-    return { plugins: [plugin], config: { sandboxHosts } }
+    return { plugins: [plugin], config: { sandboxHosts, jobs: true } }
   })
   let agent: TestAgent
   before(async () => {

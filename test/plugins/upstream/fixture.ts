@@ -47,7 +47,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const own = { jobs: false, pluginHosts: [origin], ...config.config }
+    const own = { pluginHosts: [origin], ...config.config }
     hub = await startTestHub({ ...config, config: own })
     owner = await hub.agent()
     payer = await hub.agent()

@@ -34,7 +34,7 @@ const metricsIn = (expression: string): readonly string[] =>
   expression.replace(/"[^"]*"/g, '').match(/\b(?:up|(?:hub|nodejs|process)_\w+)\b/g) ?? []
 
 describe('the rules of Prometheus and the dashboard', () => {
-  const hub = useHub({ config: { jobs: false } })
+  const hub = useHub()
   const metrics = async (): Promise<string> => (await ask(hub().url, '/metrics')).text
 
   it('name metrics that the hub reports', async () => {

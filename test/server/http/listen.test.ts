@@ -99,7 +99,7 @@ describe('an answer that nobody reads', () => {
 })
 
 describe('a body that never comes', () => {
-  const hub = useHub({ config: { jobs: false } })
+  const hub = useHub()
 
   it('A039 holds no connection to the database, and no money', async () => {
     const { apiKey, keyId } = await hub().agent()

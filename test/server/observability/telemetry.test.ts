@@ -102,7 +102,7 @@ describe('telemetry', function () {
     }).listen(0, '127.0.0.1')
     await new Promise((resolve) => collector.once('listening', resolve))
     const { port } = collector.address() as AddressInfo
-    hub = await startTestHub({ config: { otlpEndpoint: `http://127.0.0.1:${port}`, jobs: false } })
+    hub = await startTestHub({ config: { otlpEndpoint: `http://127.0.0.1:${port}` } })
     const { apiKey, keyId } = await hub.agent()
     await hub.credit(keyId, usd('1'))
     key = apiKey

@@ -7,7 +7,7 @@ import { REWRITE, tamper } from '../../core/ledger/verify/tampering.ts'
 import { useHub } from '../../support/suite.ts'
 
 describe('the published checkpoints', () => {
-  const hub = useHub({ config: { jobs: false } })
+  const hub = useHub()
 
   const get = (query = '') => fetch(`${hub().url}/v1/ledger/checkpoints${query}`)
   const sign = () =>

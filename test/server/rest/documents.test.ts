@@ -34,7 +34,7 @@ const TAX = { category: 'S', rate_bps: 2_300, reason: null } as const
 
 describe('receipts, statements and credit notes', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let ada: TestAgent
   let principal: string
   let purchase: string

@@ -14,7 +14,7 @@ export function useListings() {
   before(async () => {
     nock.restore()
     sites = await openTestSites()
-    hub = await startTestHub({ config: { jobs: false, sandboxHosts: sites.sandboxHosts } })
+    hub = await startTestHub({ config: { sandboxHosts: sites.sandboxHosts } })
     ada = await hub.agent()
   })
   after(async () => {

@@ -35,7 +35,7 @@ const AMBIGUOUS: Readonly<Record<string, string>> = {
 }
 
 describe('an ambiguous request', () => {
-  const hub = useHub({ plugins: [watchedService], config: { jobs: false } })
+  const hub = useHub({ plugins: [watchedService] })
   const port = () => Number(new URL(hub().url).port)
 
   for (const [what, text] of Object.entries(AMBIGUOUS)) {

@@ -61,7 +61,7 @@ describe('POST /v1/search', () => {
     engine = createServer((request, response) => answer(request, response)).listen(0, '127.0.0.1')
     await once(engine, 'listening')
     url = `http://127.0.0.1:${(engine.address() as AddressInfo).port}/v1`
-    hub = await startTestHub({ config: { jobs: false, embeddings: { url, ...SETTINGS } } })
+    hub = await startTestHub({ config: { embeddings: { url, ...SETTINGS } } })
     ada = await hub.agent()
     await hub.database.admin.query(LISTINGS)
     const way = createBackends({ origins: [new URL(url).origin], userAgent: 'test' })

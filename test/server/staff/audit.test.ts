@@ -31,7 +31,7 @@ const BIG = 101_000_000
 
 describe('the audit log', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let ada: TestAgent
   let ann: Person
   let fay: Person

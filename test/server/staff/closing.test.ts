@@ -13,7 +13,7 @@ const reason = 'a test'
 describe('closing a month', () => {
   const admin = createAdmin()
   const hub = useHub({
-    config: { admins: [admin.wallet], soloAdjustmentMax: usd('1'), jobs: false },
+    config: { admins: [admin.wallet], soloAdjustmentMax: usd('1') },
   })
   const monthBefore = (months: number): string => monthName(monthStart(systemClock.now(), -months))
   let fay: Person

@@ -8,7 +8,7 @@ import { createStaff, dataOf } from './fixture.ts'
 
 describe('an act by command', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let fay: Person
   before(async () => {
     fay = await createStaff(hub(), admin, 'fay@house.example', 'finance')

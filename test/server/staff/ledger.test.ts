@@ -23,7 +23,7 @@ describe('the ledger in the finance API', () => {
   const admin = createAdmin()
   const soloAdjustmentMax = usd('10')
   const hub = useHub({
-    config: { admins: [admin.wallet], soloAdjustmentMax, jobs: false },
+    config: { admins: [admin.wallet], soloAdjustmentMax },
   })
   let ada: TestAgent
   let fay: Person

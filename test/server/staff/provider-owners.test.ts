@@ -13,7 +13,7 @@ const ADDRESS = '/v1/provider/payout-address'
 
 describe('a plugin provider', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let ada: TestAgent
   let bob: TestAgent
   before(async () => {

@@ -20,7 +20,7 @@ describe('the debts of providers', () => {
   const admin = createAdmin()
   const hub = useHub({
     plugins: [works],
-    config: { admins: [admin.wallet], soloAdjustmentMax: usd('100'), jobs: false },
+    config: { admins: [admin.wallet], soloAdjustmentMax: usd('100') },
   })
   let ada: TestAgent
   let fay: Person

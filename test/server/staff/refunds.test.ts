@@ -22,7 +22,7 @@ describe('refunds by finance', () => {
   const admin = createAdmin()
   const hub = useHub({
     plugins: [works],
-    config: { admins: [admin.wallet], soloAdjustmentMax: usd('0.025'), jobs: false },
+    config: { admins: [admin.wallet], soloAdjustmentMax: usd('0.025') },
   })
   let ada: TestAgent
   let fay: Person

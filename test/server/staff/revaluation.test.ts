@@ -18,7 +18,7 @@ const VALUE = 'assets:eth:base:value'
 describe('the value of ETH', () => {
   const admin = createAdmin()
   const hub = useHub({
-    config: { admins: [admin.wallet], soloAdjustmentMax: usd('200'), jobs: false },
+    config: { admins: [admin.wallet], soloAdjustmentMax: usd('200') },
   })
   const from = monthStart(systemClock.now(), -1)
   const month = monthName(from)

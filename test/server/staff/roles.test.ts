@@ -13,7 +13,7 @@ const reason = 'a test'
 
 describe('staff', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let key: string
   let ann: Person
   let fay: Person

@@ -11,7 +11,7 @@ import { createStaff, createVisitor, dataOf, expectRefused, type Json } from './
 
 describe('credits of a key that is revoked', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let fay: Person
   let gus: Person
   let owner: Person

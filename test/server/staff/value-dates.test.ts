@@ -13,7 +13,7 @@ const DEBIT = 'expenses:free-tier'
 describe('value dates', () => {
   const admin = createAdmin()
   const soloAdjustmentMax = usd('10')
-  const hub = useHub({ config: { admins: [admin.wallet], soloAdjustmentMax, jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet], soloAdjustmentMax } })
   const today = dayName(systemClock.now())
   const lastMonth = monthName(monthStart(systemClock.now(), -1))
   let fay: Person

@@ -10,7 +10,7 @@ const reason = 'a test'
 describe('roles with a waiting time', () => {
   const [first, second] = [createAdmin(), createAdmin()]
   const hub = useHub({
-    config: { admins: [first.wallet, second.wallet], roleWaitHours: 24, jobs: false },
+    config: { admins: [first.wallet, second.wallet], roleWaitHours: 24 },
   })
   let key: string
   let fay: Person

@@ -45,7 +45,7 @@ describe('triage of exceptions in a browser', function () {
   this.timeout(180_000) // starting the browser takes time
   const admin = createAdmin()
   const tabs = useTabs(() => hub().url)
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
 
   const plant = async (amounts: readonly number[]): Promise<readonly string[]> => {
     const { rows } = await hub().database.admin.query<{ id: bigint }>(

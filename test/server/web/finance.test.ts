@@ -23,7 +23,7 @@ describe('pages of finance and administrators in a browser', function () {
   this.timeout(120_000)
   const admin = createAdmin()
   const tabs = useTabs(() => hub().url)
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let ann: Person
   let fay: Person
   let ada: TestAgent

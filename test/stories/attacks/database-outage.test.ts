@@ -28,7 +28,6 @@ describe('A085 a hub whose database is down when a request arrives', () => {
     hub = await startTestHub({
       plugins: [watchedService],
       config: {
-        jobs: false,
         databaseUrl: proxy.through(database.url),
         sandboxHosts: new Map([['shop.test', sellers.port]]),
       },

@@ -220,7 +220,7 @@ export function useAttackFixture(options: AttackFixtureOptions = {}): () => Atta
     for (const host of hosts) names.set(host, sellers.port)
     for (const [host, port] of ports) names.set(host, port)
   })
-  const own = { jobs: false, sandboxHosts: names, ...config }
+  const own = { sandboxHosts: names, ...config }
   const hub = useHub({ ...rest, clock: shiftedClock(time), config: own })
   before(() => {
     fixture = new AttackFixture(sellers, hub, [SHOP, THIEF, ...wallets], time)

@@ -27,7 +27,7 @@ const BIG = 101_000_000
 
 describe('one member of staff cannot turn an entry into money', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let fay: Person
   let gus: Person
   let ann: Person

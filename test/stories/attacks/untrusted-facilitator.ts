@@ -68,7 +68,7 @@ export class UntrustedFacilitator {
     const production = { ...productionOf(stack), facilitator }
     try {
       const chainIdentity = await identityOf(stack)
-      const config = { production, jobs: false }
+      const config = { production }
       untrusted.#hub = await startTestHub({ config, chainIdentity })
       return untrusted
     } catch (error) {

@@ -21,7 +21,7 @@ function parse(text: string): Map<string, number> {
 
 describe('metrics', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   const ports = () => {
     const { chain, treasury, spend, gas } = hub().sandbox!.money
     const { dataDir } = hub()

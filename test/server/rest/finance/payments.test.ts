@@ -12,7 +12,7 @@ type Item = Readonly<Record<string, unknown>>
 /** Jobs are off, so that payments stay pending until the test resolves them. */
 describe('payments in the finance API', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   let ada: TestAgent
   before(async () => {
     ada = await hub().agent(usd('5'))

@@ -9,7 +9,7 @@ import { createAdmin } from './fixture.ts'
 
 describe('financial statements', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   const month = monthName(systemClock.now())
   before(async () => {
     const ada = await hub().agent()

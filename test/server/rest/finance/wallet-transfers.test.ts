@@ -20,7 +20,7 @@ const SPEND = 'assets:usdc:base:spend'
 
 describe('a transfer between platform wallets', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
   const money = () => hub().sandbox!.money
   const send = (from: Hex, to: Hex, value: bigint) => sendUsdc(hub(), from, to, value)
   const pay = (value: bigint) =>

@@ -16,7 +16,7 @@ type Wallet = Readonly<Record<string, unknown>>
 /** Jobs are off, so that amounts stay in transit until the test resolves them. */
 describe('platform wallets in the finance API', () => {
   const admin = createAdmin()
-  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const hub = useHub({ config: { admins: [admin.wallet] } })
 
   const look = async (at = hub().url) => {
     const { status, body } = await admin.ask({ url: at }, 'wallets')
