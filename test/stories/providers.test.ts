@@ -38,9 +38,8 @@ describe('a provider', () => {
   let receiver: Receiver
   const hub = useHub(async () => {
     receiver = await openReceiver()
-    const hosts = new Map([['receiver.test', receiver.port]])
-    const config = { sandboxHosts: hosts, admins: [admin.wallet], jobs: true }
-    return { plugins: [vendor], config }
+    const sandboxHosts = new Map([['receiver.test', receiver.port]])
+    return { plugins: [vendor], config: { sandboxHosts, admins: [admin.wallet], jobs: true } }
   })
   let owner: TestAgent
   let buyer: TestAgent
