@@ -190,8 +190,9 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   ),
   settings: hub(
     'account',
-    'Linked wallets, webhooks, thresholds, domains, credentials: until their owner removes them.',
-    `wallet_link webhook low_balance_threshold domain domain_rule upstream_secret endpoint_test
+    'Linked wallets, webhooks, subscriptions, domains, credentials: until their owner removes them.',
+    `wallet_link webhook incident_subscription low_balance_threshold domain domain_rule
+     upstream_secret endpoint_test
      plugin`,
   ),
   devices: hub('state', 'Devices of a person: the last ones only.', 'device'),

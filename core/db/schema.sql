@@ -608,6 +608,14 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.incident FOR EACH ROW 
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.incident FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT INSERT, SELECT ON hub.incident TO hub_app;
 
+CREATE TABLE hub.incident_subscription (
+  person text NOT NULL,
+  since timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT incident_subscription_pkey PRIMARY KEY (person),
+  CONSTRAINT incident_subscription_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal)
+);
+GRANT DELETE, INSERT, SELECT ON hub.incident_subscription TO hub_app;
+
 CREATE TABLE hub.incident_update (
   seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   incident text NOT NULL,
@@ -901,7 +909,7 @@ CREATE TABLE hub.mail (
   next_at timestamp with time zone DEFAULT now() NOT NULL,
   attempts smallint DEFAULT 0 NOT NULL,
   CONSTRAINT mail_pkey PRIMARY KEY (id),
-  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text, 'rate-decided'::text])))
+  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text, 'rate-decided'::text, 'incident'::text])))
 );
 CREATE INDEX mail_due ON hub.mail USING btree (next_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.mail TO hub_app;

@@ -13,9 +13,10 @@ export interface MailRequest {
     | 'payout-address'
     | 'credits-expiring'
     | 'rate-decided'
+    | 'incident'
   /** Single address. */
   readonly recipient: string
-  /** Id of the subject: sign-in link, payout, provider, notice or request. */
+  /** Id of the subject: sign-in link, payout, provider, notice, request or update. */
   readonly subject: string
   /** Time after which the mail is useless and no longer sent. */
   readonly expires: Date

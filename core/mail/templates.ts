@@ -114,3 +114,23 @@ export const creditsExpiringMail = (
     '',
   ].join('\n'),
 })
+
+/** Update of an incident, as published. */
+export interface IncidentDetails {
+  readonly title: string
+  readonly state: string
+  readonly message: string
+  readonly page: string
+  /** Page that ends these mails. */
+  readonly settings: string
+}
+
+export const incidentMail = (
+  to: string,
+  host: string,
+  { title, state, message, page, settings }: IncidentDetails,
+): Mail => ({
+  to,
+  subject: `${host}: ${title} (${state})`,
+  text: [message, '', `All updates: ${page}`, `Stop these emails: ${settings}`, ''].join('\n'),
+})

@@ -19,6 +19,7 @@ import { documentRoutes } from '../rest/account/documents.ts'
 import { emailAccountRoutes } from '../rest/account/email-accounts.ts'
 import { faucetRoutes } from '../rest/account/faucet.ts'
 import { historyRoutes } from '../rest/account/history.ts'
+import { incidentMailRoutes } from '../rest/account/incident-mail.ts'
 import { keyTransferRoutes } from '../rest/account/key-transfers.ts'
 import { keyRoutes } from '../rest/account/keys.ts'
 import { quoteRoutes } from '../rest/account/quotes.ts'
@@ -150,6 +151,7 @@ function createRoutes(
     ...keyTransferRoutes({ ...signing, clock }),
     ...(canMail(sandbox, options.mail) ? emailAccountRoutes({ ...signing, links }) : []),
     ...sessionRoutes({ ...options, pool }),
+    ...incidentMailRoutes({ pool }),
     ...faucetRoutes(options.money.faucet),
     ...webhookRoutes({
       pool,

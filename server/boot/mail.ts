@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Pool } from 'pg'
+import { composeIncidentMail } from '../../core/catalog/services/incident-mail.ts'
 import type { Config } from '../../core/config.ts'
 import { composeExpiryMail } from '../../core/finance/expire-credits.ts'
 import { composeRateMail } from '../../core/finance/rate-requests.ts'
@@ -49,6 +50,7 @@ export function openMailing(options: {
     async compose({ template, recipient, subject }) {
       if (template === 'credits-expiring')
         return composeExpiryMail(pool, { recipient, subject }, baseUrl())
+      if (template === 'incident') return composeIncidentMail(pool, recipient, subject, baseUrl())
       if (template === 'rate-decided') return composeRateMail(pool, recipient, subject, baseUrl())
       if (template !== 'sign-in')
         return composePayoutMail(pool, template, recipient, subject, baseUrl())

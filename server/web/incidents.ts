@@ -87,7 +87,7 @@ export function incidentList(
   ].toSorted((a, b) => b.startedAt.getTime() - a.startedAt.getTime())
   return html`<h2 id="incidents">Incidents</h2><p>Incidents that we reported, days on which a
 service was less than 95 % up, and pauses of payments, of the last ${days} days.
-<a href="${INCIDENT_FEED}">Subscribe by RSS</a>.</p>${
+Subscribe by <a href="${INCIDENT_FEED}">RSS</a> or <a href="/account/notifications">email</a>.</p>${
     items.length === 0
       ? emptyState('No incidents.')
       : html`<ol class="incidents">${items.map(({ item }) => item)}</ol>`

@@ -40,6 +40,7 @@ export const ACCOUNT_TABS: TabGroup = {
     History: '/account/history',
     Documents: '/account/documents',
     Webhooks: '/account/webhooks',
+    Notifications: '/account/notifications',
     Wallets: '/account/wallets',
     Sessions: '/account/sessions',
   },

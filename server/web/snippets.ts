@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../core/json.ts'
 import { exampleOf } from '../../core/testing/example.ts'
+import { sessionCookieName } from '../rest/authentication.ts'
 import { codeTabs } from './code-tabs.ts'
 import type { Html } from './html.ts'
 
@@ -53,7 +54,26 @@ export function serviceSnippets(call: ServiceCall, entryPoints: EntryPoints): Ht
   })
 }
 
-/** The same for an external listing, with an example of its input. */
+/** Request of the hub's own API. */
+export interface ApiRequest {
+  readonly method: string
+  readonly path: string
+  /** Undefined for public operations. */
+  readonly auth: 'key' | 'session' | undefined
+  readonly body: unknown
+}
+
+/** The request in a shell; names in braces are to be replaced. */
+export const apiSnippet = ({ method, path, auth, body }: ApiRequest, baseUrl: string): string =>
+  [
+    `curl${method === (body === undefined ? 'GET' : 'POST') ? '' : ` -X ${method}`} ${shellQuote(
+      `${baseUrl}${path}`,
+    )}`,
+    ...(auth === 'key' ? [AUTH_HEADER] : auth === 'session' ? [cookieHeader(baseUrl)] : []),
+    ...(body === undefined ? [] : [JSON_HEADER, `-d ${shellQuote(formatJson(body))}`]),
+  ].join(' \\\n  ')
+
+/** A call of an external listing in five languages, with an example of its input. */
 export function listingSnippets(call: ListingCall, entryPoints: EntryPoints): Html {
   const { proxyUrl, mcpUrl, baseUrl, command } = entryPoints
   const request = exampleRequest(call)
@@ -145,6 +165,8 @@ const queryString = ({ rest }: FilledCall): string => {
 const methodFlag = ({ method }: FilledCall, usual: string): string =>
   method === usual ? '' : ` -X ${method}`
 
+const cookieHeader = (baseUrl: string): string =>
+  `-H "Cookie: ${sessionCookieName(baseUrl)}=$HUB_SESSION"`
 const AUTH_HEADER = '-H "Authorization: Bearer $HUB_API_KEY"'
 const JSON_HEADER = "-H 'Content-Type: application/json'"
 

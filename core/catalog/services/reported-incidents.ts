@@ -1,13 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
 import { Fault } from '../../errors.ts'
 import { prefixedId } from '../../ids.ts'
+import { enqueueIncidentMails } from './incident-mail.ts'
 import { INCIDENT_DAYS } from './incidents.ts'
 
 export const INCIDENT_STATES = ['investigating', 'identified', 'monitoring', 'resolved'] as const
 export type IncidentState = (typeof INCIDENT_STATES)[number]
 
 export interface IncidentUpdate {
-  readonly seq: string
+  readonly seq: bigint
   readonly at: Date
   readonly state: IncidentState
   readonly message: string
@@ -76,19 +77,22 @@ const invalid = (field: string, message: string): Fault =>
     extras: { issues: [{ path: `/${field}`, message }] },
   })
 
-/** Adds an update to an incident. @throws Fault `not_found` */
+/** Adds an update to an incident, and mails it to subscribers. @throws Fault `not_found` */
 export async function addIncidentUpdate(
   client: PoolClient,
   id: string,
   { state, message }: Pick<IncidentReport, 'state' | 'message'>,
 ): Promise<void> {
-  const { rowCount } = await client.query(
+  const { rows } = await client.query<{ seq: string }>(
     `INSERT INTO hub.incident_update (incident, state, message)
      SELECT i.id, $2, $3 FROM hub.incident i WHERE i.id = $1
-       AND (SELECT count(*) FROM hub.incident_update u WHERE u.incident = i.id) < ${UPDATES_MAX}`,
+       AND (SELECT count(*) FROM hub.incident_update u WHERE u.incident = i.id) < ${UPDATES_MAX}
+     RETURNING seq::text`,
     [id, state, message],
   )
-  if (rowCount !== 1) throw new Fault('not_found', 'There is no such incident, or it is too long.')
+  const [added] = rows
+  if (!added) throw new Fault('not_found', 'There is no such incident, or it is too long.')
+  await enqueueIncidentMails(client, added.seq)
 }
 
 /** Lists the reported incidents of the last days, and older ones that are open, newest first. */

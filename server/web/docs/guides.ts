@@ -69,7 +69,8 @@ curl ${baseUrl}/v1/provider/services/acme-weather/test \\
   -d '{"endpoint":"GET /cities/{city}/weather","input":{"city":"Oslo"}}'
 curl -X POST ${baseUrl}/v1/provider/services/acme-weather/activate \\
   -H "Authorization: Bearer $HUB_API_KEY"`,
-    )}<p>An API goes on sale when a test call of each endpoint has passed. Activation with
+    )}<p>An API goes on sale when a test call of each endpoint has passed. Buyers see the input of
+that call as the sample: send no secrets. Activation with
 <code>{"waive_tests":true}</code> does without; buyers then see which endpoints are untested.</p>
 <p>Agents then call <code>${proxyUrl}/acme-weather/…</code>. Your server receives the request
 with the credentials that you set, but not the identity of the payer. Callers are not charged for

@@ -4,8 +4,9 @@ import type { JsonObject } from '../../../core/json.ts'
 import { AUDIENCES } from '../../rest/openapi/audiences.ts'
 import { type Html, html } from '../html.ts'
 import { fieldList, typeName } from '../schema-fields.ts'
+import { apiSnippet } from '../snippets.ts'
 import { cardTable, definitionList } from '../table.ts'
-import { docsForm, docsPage } from './docs-page.ts'
+import { code, docsForm, docsPage } from './docs-page.ts'
 
 interface Media {
   readonly schema?: JsonObject
@@ -41,6 +42,7 @@ interface Operation {
 
 /** OpenAPI document of the hub, limited to the members used here. */
 export interface ApiDocument extends JsonObject {
+  readonly servers: readonly { readonly url: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: JsonObject
 }
@@ -108,9 +110,14 @@ const lineOf = (named: NamedOperation): Html =>
 
 /** `/docs/reference/{section}`: parameters, bodies and price of each operation, by section. */
 export const sectionPages = (document: ApiDocument) =>
-  new Map(sectionsOf(document).map(([section, all]) => [section, sectionPage(section, all)]))
+  new Map(
+    sectionsOf(document).map(([section, all]) => [
+      section,
+      sectionPage(section, all, document.servers[0]?.url ?? ''),
+    ]),
+  )
 
-const sectionPage = (section: string, all: readonly NamedOperation[]) =>
+const sectionPage = (section: string, all: readonly NamedOperation[], baseUrl: string) =>
   docsPage(
     `API reference: ${section}`,
     'API reference',
@@ -118,15 +125,22 @@ const sectionPage = (section: string, all: readonly NamedOperation[]) =>
 <nav aria-label="Operations"><ul>${all.map(
       ({ method, path, operation }) =>
         html`<li><a href="#${operation.operationId}"><code>${method} ${path}</code></a></li>`,
-    )}</ul></nav>${all.map(operationOf)}`,
+    )}</ul></nav>${all.map((each) => operationOf(each, baseUrl))}`,
   )
 
-const operationOf = ({ method, path, operation }: NamedOperation): Html => {
+/** Description of an operation, with a request beside it on wide screens. */
+const operationOf = ({ method, path, operation }: NamedOperation, baseUrl: string): Html => {
   const { operationId, summary, security, parameters = [], requestBody, responses } = operation
   const price = operation['x-payment-info']?.price
   const bodies = Object.entries(requestBody?.content ?? {})
+  const sample = {
+    method,
+    path,
+    auth: authOf(security),
+    body: bodies.find(([type]) => type === 'application/json')?.[1].example,
+  }
   return html`<article class="endpoint" id="${operationId}"><h2><code>${method} ${path}</code></h2>
-<p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
+<div class="operation"><div><p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
 <p>${security.length === 0 ? 'Public.' : `Requires ${security.map(schemeOf).join(' or ')}.`}${
     price ? ` Price in USD: ${priceOf(price)}.` : undefined
   }</p>${
@@ -142,7 +156,7 @@ const operationOf = ({ method, path, operation }: NamedOperation): Html => {
           mediaDetails(`Response ${status}`, type, media),
         )
       : [],
-  )}${errorsOf(responses)}</article>`
+  )}${errorsOf(responses)}</div>${code(apiSnippet(sample, baseUrl))}</div></article>`
 }
 
 const parameterOf = (one: NonNullable<Operation['parameters']>[number]): Html =>
@@ -175,6 +189,14 @@ function mediaDetails(what: string, type: string, { schema, example }: Media, is
 }
 
 const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)
+
+/** Credential of the sample: a key, if one is accepted. */
+const authOf = (security: readonly JsonObject[]): 'key' | 'session' | undefined =>
+  security.some((each) => 'apiKey' in each || 'credits' in each)
+    ? 'key'
+    : security.some((each) => 'session' in each)
+      ? 'session'
+      : undefined
 
 const schemeOf = (scheme: JsonObject): string => {
   const [name] = Object.keys(scheme)

@@ -23,6 +23,43 @@ describe('an OpenAPI document with odd names', () => {
   })
 })
 
+describe('an OpenAPI document with examples', () => {
+  it('gives them to its parameters and the members of its bodies, if they have the type', () => {
+    const parameter = (name: string, type: string, rest: object) => {
+      return { name, in: 'query', schema: { type }, ...rest }
+    }
+    const post = {
+      parameters: [
+        parameter('city', 'string', { example: 'Oslo' }),
+        parameter('day', 'string', { examples: { first: { value: '2026-11-21' } } }),
+        parameter('count', 'integer', { example: 'many' }),
+        { name: 'unit', in: 'query', schema: { type: 'string', default: 'c' }, example: 'f' },
+      ],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: { type: 'object', properties: { note: { type: 'string' } } },
+            example: { note: 'Windy.', other: 1 },
+          },
+        },
+      },
+      responses: {},
+    }
+    const document = { openapi: '3.1.0', paths: { '/tides': { post } } }
+    const { endpoints, gaps } = readOpenApi(JSON.stringify(document))
+    expect(gaps).to.deep.equal([])
+    const members = endpoints[0]?.input['properties'] as Record<string, { examples?: unknown }>
+    expect(Object.entries(members).map(([name, { examples }]) => [name, examples])).to.deep.equal([
+      ['city', ['Oslo']],
+      ['day', ['2026-11-21']],
+      ['count', undefined],
+      ['unit', undefined],
+      ['note', ['Windy.']],
+    ])
+  })
+})
+
 describe('an OpenAPI document with security schemes', () => {
   const read = (securitySchemes: object, security: readonly object[]) => {
     const { wants, secretChoices, gaps } = readOpenApi(

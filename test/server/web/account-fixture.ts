@@ -70,6 +70,7 @@ export async function openAccount(hub: TestHub, sites: TestSites) {
     `/account/documents?kind=call&id=${call}`,
     '/account/webhooks',
     `/account/webhooks/${String(webhook['webhook_id'])}`,
+    '/account/notifications',
     '/account/wallets',
     '/account/sessions',
     '/services/analysis/try?endpoint=POST%20%2Fanalyze',

@@ -1,10 +1,22 @@
 import { expect } from 'chai'
 import { load } from 'cheerio'
+import { composeIncidentMail } from '../../../core/catalog/services/incident-mail.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { createVisitor } from '../staff/fixture.ts'
 import type { useTabs } from './tabs.ts'
+
+/** Queued mails about incidents to an address; undefined: not sent any more. */
+async function mailsTo(hub: TestHub, email: string) {
+  const { rows } = await hub.database.admin.query<{ subject: string }>(
+    `SELECT subject_id AS subject FROM hub.mail
+     WHERE template = 'incident' AND recipient = $1 ORDER BY id`,
+    [email],
+  )
+  const compose = (seq: string) => composeIncidentMail(hub.hub.pool, email, seq, hub.url)
+  return Promise.all(rows.map(({ subject }) => compose(subject)))
+}
 
 /** Tests of what administrators decide and publish, with and without scripts. */
 export function adminTests(
@@ -17,6 +29,10 @@ export function adminTests(
 
     it(`an incident is published with its updates and its author, ${how} JavaScript`, async () => {
       const title = `Slow payments ${how} scripts`
+      const reader = await createVisitor(hub(), `reader-${how}@else.example`)
+      const subscribed = await tabs.open({ scripts, cookie: reader.cookie })
+      await subscribed.go('/account/notifications')
+      expect(await subscribed.send('incidents')).to.include('You get incidents by email.')
       const tab = await tabs.open({ scripts, cookie: admin().cookie })
       await tab.page.setCacheEnabled(false) // public pages are cached for seconds
       await tab.go('/admin/incidents')
@@ -43,6 +59,15 @@ export function adminTests(
         `${title}: resolved`,
         `${title}: investigating`,
       ])
+      const mails = await mailsTo(hub(), reader.email)
+      expect(mails.map((mail) => mail?.subject.split(': ')[1])).to.deep.equal([
+        `${title} (investigating)`,
+        `${title} (resolved)`,
+      ])
+      expect(mails[1]?.text).to.include('Payments are fast again.').and.to.include('/status#inc_')
+      expect(await subscribed.send('incidents')).to.include('no more incidents')
+      expect(await mailsTo(hub(), reader.email)).to.deep.equal([undefined, undefined])
+      await subscribed.close()
       await tab.go('/finance/audit?act=incident.update')
       expect(await tab.text())
         .to.include(admin().email)
@@ -84,6 +109,10 @@ export function adminTests(
         const changes = await tab.text()
         return [changes, await tab.send(decision, { reason: 'looked at it' })] as const
       }
+      await tab.go(`/admin?slug=${slug}`)
+      expect(await tab.text(), 'what a suspension stops').to.match(
+        /Stops \d services?\. Last \d+ days:\s+\d+ calls?/,
+      )
       const [first, approved] = await decide('approve')
       expect(first).to.include('Held for review').and.to.include('Tides by harbor.')
       expect(approved).to.include('Version approved')

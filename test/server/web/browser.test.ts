@@ -5,6 +5,7 @@ import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 import { linkInOutbox, openAccount } from './account-fixture.ts'
 import { accountTests } from './account-tests.ts'
+import { catalogTests } from './catalog-tests.ts'
 import { injectWallet, type Wallet } from './injected-wallet.ts'
 import { moneyTests } from './money-tests.ts'
 import { pathsOf } from './page-paths.ts'
@@ -64,6 +65,7 @@ describe('pages in a browser', function () {
   })
 
   accountTests(hub, tabs)
+  catalogTests(tabs)
   moneyTests(hub, tabs)
   sellerTests(hub, tabs, () => sites)
 

@@ -3,6 +3,7 @@ import { load } from 'cheerio'
 import { usd } from '../../../core/money.ts'
 import { flawed, gift } from '../../stories/failing-services.ts'
 import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { signInByOutbox } from './account-fixture.ts'
@@ -91,6 +92,26 @@ describe('the call log of an account', function () {
     expect(head).to.match(/^at_utc,call_id,/)
     expect(line).to.match(/,"?flawed POST \/throws"?,failed,none,0\.00,0\.00,502,/)
     expect(rest).to.deep.equal([])
+  })
+
+  it('shows what is left of the free calls, and when the credits run out', async () => {
+    await eventually(async () => {
+      const { page, rows } = await open('/account')
+      const left = rows.filter(([service]) => service === 'Gift')
+      const runOut = page('h2:contains("When the credits run out")').parent().text()
+      return left.join() === 'Gift,1,2' && /longer than 30 days at the pace/.test(runOut)
+    })
+  })
+
+  it('is summed by day on the page of each key, of sub-keys too', async () => {
+    const { body: sub } = await person.ask('/v1/keys', { body: { parent: keyId, name: 'Helper' } })
+    await ask(hub().url, '/proxy/flawed/works', { key: String(sub['api_key']), body: {} })
+    const spent = async (id: string) =>
+      (await open(`/account/keys/${id}`)).page('.comparison strong').text()
+    await eventually(async () => (await spent(String(sub['key_id']))) === '$0.001')
+    await eventually(async () => (await spent(keyId)) === '$0.003')
+    const { page } = await open(`/account/keys/${String(sub['key_id'])}`)
+    expect(page('.chart-box .chart-table tbody tr').length).to.equal(1)
   })
 
   it('shows no calls of other accounts', async () => {

@@ -18,6 +18,9 @@ interface Remote {
   ]
 }
 
+/** Samples that are sent; an address may send few requests. */
+const REQUESTS_MAX = 20
+
 describe('documentation', () => {
   const hub = useHub()
   const get = (path: string) => ask(hub().url, path)
@@ -76,6 +79,31 @@ describe('documentation', () => {
     const described = [...pages.values()].flatMap((page) => page.match(/<article/g) ?? [])
     expect(described).to.have.lengthOf(operations.length)
     expect((await get('/docs/reference/none')).status).to.equal(404)
+  })
+
+  it('shows a request for each operation; those that read without parameters work', async () => {
+    const { body: openapi } = await readOpenApi(hub().url)
+    const tags = Object.values(openapi['paths'] as object).flatMap((methods) =>
+      (Object.values(methods as object) as { tags: string[] }[]).map((each) => each.tags[0]!),
+    )
+    const pages = await Promise.all([...new Set(tags)].map((tag) => get(`/docs/reference/${tag}`)))
+    const samples = pages.flatMap(({ text }) => text.match(/<code>curl [^<]*/g) ?? [])
+    expect(samples).to.have.length(tags.length)
+    const { apiKey: key } = await hub().agent()
+    const texts = samples.map((text) =>
+      text.slice('<code>'.length).replaceAll(/&#(\d+);/g, (_, n) => String.fromCharCode(Number(n))),
+    )
+    const reads = texts.filter((text) => /^curl '[^'{]*'(?: \\\n {2}-H "Auth[^"]*")?$/.test(text))
+    expect(reads.length).to.be.greaterThan(20)
+    const step = Math.ceil(reads.length / REQUESTS_MAX)
+    for (const text of reads.filter((_, i) => i % step === 0)) {
+      const [, url = ''] = /'([^']*)'/.exec(text) ?? []
+      expect(url.startsWith(hub().url), text).to.equal(true)
+      const options = text.includes('Authorization') ? { key } : {}
+      const { status, body } = await ask(hub().url, url.slice(hub().url.length), options)
+      expect(status, text).to.be.oneOf([200, 402, 403, 404, 422])
+      expect(String(body['detail']), text).not.to.include('Nothing is at')
+    }
   })
 
   it('contains working code for checking webhook signatures', async () => {

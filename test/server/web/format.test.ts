@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { exampleOf } from '../../../core/testing/example.ts'
+import { exampleOf, sampleOf } from '../../../core/testing/example.ts'
 import { alignedFormatter } from '../../../server/web/format.ts'
 import { fieldList } from '../../../server/web/schema-fields.ts'
+import { shortHash, timeAgo } from '../../../server/web/table.ts'
 
 describe('formats of pages', () => {
   it('amounts of a column are aligned at the decimal point without rounding', () => {
@@ -29,6 +30,48 @@ describe('formats of pages', () => {
     for (const schema of [text, list, nested]) {
       expect(JSON.stringify(exampleOf(schema)).length).to.be.at.most(2_000_000)
     }
+  })
+
+  it('a sample has only values that its schema names, and is none without one', () => {
+    const city = { type: 'string' }
+    const schema = { type: 'object', properties: { city, day: city }, required: ['city'] }
+    expect(sampleOf(schema)).to.equal(undefined)
+    expect(exampleOf(schema), 'a placeholder').to.deep.equal({ city: '<city>' })
+    for (const named of [{ examples: ['Oslo'] }, { default: 'Oslo' }, { enum: ['Oslo', 'Rome'] }]) {
+      const properties = { city: { ...city, ...named } }
+      expect(sampleOf({ ...schema, properties })).to.deep.equal({ city: 'Oslo' })
+    }
+    expect(sampleOf({ type: 'array', items: city })).to.equal(undefined)
+    expect(sampleOf({ type: 'integer', minimum: 3 })).to.equal(3)
+    expect(sampleOf({ type: 'string', format: 'date' })).to.match(/^20/)
+  })
+
+  it('a hash is shortened for the eye alone, and copied as a whole', () => {
+    const hash = `0x${'ab'.repeat(32)}`
+    const { text } = shortHash(hash, '/x')
+    const plain = text.replaceAll(/<[^>]*>/g, '')
+    expect(plain.startsWith(hash), 'for readers and printers').to.equal(true)
+    expect(text).to.include(`data-copy="${hash}"`).and.to.include('href="/x"')
+    expect(shortHash('0x1234').text).to.equal('<code>0x1234</code>')
+  })
+
+  it('times are relative within a week, with the UTC time at hand', () => {
+    const now = new Date('2026-11-21T12:00:00Z')
+    const textOf = (at: string) => {
+      const shown = timeAgo(at, now)
+      return typeof shown === 'string' ? shown : shown.text
+    }
+    const TEXTS = {
+      '2026-11-21T11:59:30Z': '>just now<',
+      '2026-11-21T11:58:30Z': '>1 minute ago<',
+      '2026-11-21T09:00:00Z': '>3 hours ago<',
+      '2026-11-19T11:00:00Z': '>2 days ago<',
+      '2026-11-22T13:00:00Z': '>in 1 day<',
+      '2026-11-13T12:00:00Z': '>2026-11-13<',
+    }
+    for (const [at, text] of Object.entries(TEXTS)) expect(textOf(at), at).to.include(text)
+    expect(textOf('2026-11-21T09:00:00Z')).to.include('title="2026-11-21 09:00 UTC"')
+    expect(timeAgo(null)).to.equal('–')
   })
 
   it('fields of third-party schemas are listed safely or left out', () => {

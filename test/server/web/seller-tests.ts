@@ -14,7 +14,15 @@ const OPENAPI = {
   openapi: '3.1.0',
   info: { title: 'Tides', version: '1' },
   servers: [{ url: 'http://gateway.test/v2' }],
-  paths: { '/tides': { get: { summary: 'Tides.', responses: { 200: { description: 'ok' } } } } },
+  paths: {
+    '/tides': {
+      get: {
+        summary: 'Tides.',
+        parameters: [{ name: 'harbor', in: 'query', required: true, schema: { type: 'string' } }],
+        responses: { 200: { description: 'ok' } },
+      },
+    },
+  },
 }
 
 /** Tests of provider pages, with and without scripts. */
@@ -143,7 +151,8 @@ export function sellerTests(
       expect(await next(tab))
         .to.include('Test every endpoint')
         .and.to.include('GET /tides')
-      await tab.send('test')
+      expect(await tab.send('test'), 'a made-up value is not sent').to.include('not a placeholder')
+      await tab.send('test', { input: '{"harbor":"Bergen"}' })
       expect(await tab.text())
         .to.include('a caller would have been charged')
         .and.to.include('6:12')
@@ -151,7 +160,12 @@ export function sellerTests(
       expect(await next(tab)).to.include('Publish')
       await tab.send('activate')
       expect(await tab.text()).to.include('Your API is on sale')
-      const { body } = await ask(hub().url, `/proxy/${slug}/tides?dry_run`, { method: 'GET' })
+      await tab.go(`/services/${slug}/try`)
+      expect(await tab.text(), 'buyers see the tested input').to.include('harbor=Bergen')
+      await tab.go(`/provider/services/${slug}`)
+      const { body } = await ask(hub().url, `/proxy/${slug}/tides?harbor=x&dry_run`, {
+        method: 'GET',
+      })
       expect(body).to.include({ price_microdollars: 10_000 })
       await tab.send('price', { price: '0.004' })
       const { body: cheaper } = await ask(hub().url, `/v1/services/${slug}`)

@@ -176,6 +176,10 @@ describe('the page that calls an endpoint', function () {
   it('makes free calls without an account, with values of the declared types', async () => {
     const tab = await tabs.open()
     await tab.go('/services/clock/try')
+    const valueOf = (name: string) =>
+      tab.page.$eval(`#run-in-${name}`, (field) => field.getAttribute('value'))
+    expect(await valueOf('city'), 'without a sample nothing is made up').to.equal('')
+    expect(await tab.text(), 'but a placeholder in the code').to.include('%3Ccity%3E')
     const fields = { 'in-city': 'A/B ?#', 'in-offset': '-3', 'in-exact': 'false' }
     const text = await tab.send('run', fields)
     expect(text).to.include('You were not charged.')

@@ -7,6 +7,7 @@ import { historyPage } from './history.ts'
 import { keyPage } from './key.ts'
 import { transferPage } from './key-transfer.ts'
 import { keysPage } from './keys.ts'
+import { notificationsPage } from './notifications.ts'
 import { type OverviewDeps, overviewPage } from './overview.ts'
 import { sessionsPage } from './sessions.ts'
 import { walletsPage } from './wallets.ts'
@@ -28,6 +29,7 @@ export const accountPages = (deps: AccountDeps): readonly AnyPage[] => [
   documentsPage(deps),
   webhooksPage(),
   webhookPage(),
+  notificationsPage(),
   transferPage(deps),
   walletsPage(deps),
   sessionsPage(deps),

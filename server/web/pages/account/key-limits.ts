@@ -73,13 +73,14 @@ function servicePicker(
   offered: readonly OfferedService[],
 ): Html {
   const others = chosen.filter((slug) => !offered.some((each) => each.slug === slug))
-  return html`<details class="picker"><summary>Services: ${
-    chosen.length === 0 ? 'all' : `${chosen.length} chosen`
-  }</summary><fieldset><legend>Allowed services</legend>
-<p class="hint">Choose none to allow all.</p>
-<div class="boxes">${offered.map(({ slug, name }) =>
+  const boxes = offered.map(({ slug, name }) =>
     check({ name: `${PICK}${slug}`, label: name, checked: chosen.includes(slug) }),
-  )}</div>${text({
+  )
+  const count = boxes.filter((box) => box.text.includes(' checked')).length + others.length
+  return html`<details class="picker"${count > 0 && html` open`}><summary>Services: ${
+    count === 0 ? 'all' : `${count} chosen`
+  }</summary><fieldset><legend>Allowed services</legend>
+<p class="hint">Choose none to allow all.</p><div class="boxes">${boxes}</div>${text({
     name: 'services',
     label: 'Other services',
     hint: 'Comma-separated slugs.',
@@ -126,7 +127,7 @@ export const limitsForm = (
   offered: readonly OfferedService[],
 ): Html | false =>
   key.parent !== null &&
-  html`<h2>Limits</h2><p>Effective within a second. What the key has spent counts against its
+  html`<p>Effective within a second. What the key has spent counts against its
 changed limits; a new limit counts from now on.</p>${form({
     act: 'limits',
     submit: 'Save limits',

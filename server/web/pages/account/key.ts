@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import type { RevokedKeyJson } from '../../../rest/account/revoke-key.ts'
-import { form, formFields } from '../../form.ts'
+import { collapsible, form, formFields } from '../../form.ts'
 import { confirmedCheckbox, optionalText } from '../../form-schemas.ts'
 import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -143,16 +143,24 @@ const forms = (
   key: KeyJson,
   { submission }: PageRequest,
   offered: readonly OfferedService[],
-): Html =>
-  html`${[
+): Html => {
+  /** Section that is open if its form was rejected. */
+  const section = (title: string, act: string, content: (fields: Fields) => Html | false) => {
+    const made = content(formFields(act, submission))
+    return made && collapsible(title, made, submission?.act === act)
+  }
+  return html`${[
     subKeyForm(formFields('child', submission), offered),
-    rotateForm(formFields('rotate', submission)),
-    limitsForm(key, formFields('limits', submission), offered),
-    rateForm(key, formFields('rate', submission)),
-    renameForm(key, formFields('rename', submission)),
-    freezeForm(key, formFields('freeze', submission)),
-    revokeForm(key, formFields('revoke', submission)),
+    section('Limits', 'limits', (fields) => limitsForm(key, fields, offered)),
+    section('Rotate secret', 'rotate', rotateForm),
+    section('Rate limit', 'rate', (fields) => rateForm(key, fields)),
+    section('Name', 'rename', (fields) => renameForm(key, fields)),
+    key.frozen === null
+      ? section('Freeze', 'freeze', freezeForm)
+      : html`<h2>Frozen</h2>${thawForm(key.frozen.by)}`,
+    section('Revoke', 'revoke', (fields) => revokeForm(key, fields)),
   ]}`
+}
 
 type Fields = ReturnType<typeof formFields>
 
@@ -175,8 +183,7 @@ const OVERLAPS = {
 }
 
 const rotateForm = ({ select }: Fields): Html =>
-  html`<h2>Rotate secret</h2><p>Creates a new secret. Credits, limits and history
-stay.</p>${form({
+  html`<p>Creates a new secret. Credits, limits and history stay.</p>${form({
     act: 'rotate',
     submit: 'Rotate secret',
     fields: [
@@ -185,26 +192,25 @@ stay.</p>${form({
   })}`
 
 const renameForm = (key: KeyJson, { text }: Fields): Html =>
-  html`<h2>Name</h2>${form({
+  html`${form({
     act: 'rename',
     submit: 'Rename',
     kind: 'plain',
     fields: [text({ name: 'name', label: 'Name', max: 100, value: key.name ?? '' })],
   })}`
 
-const freezeForm = (key: KeyJson, { text }: Fields): Html =>
-  key.frozen === null
-    ? html`<h2>Freeze</h2><p>Blocks this key and its sub-keys until you unfreeze it.</p>${form({
-        act: 'freeze',
-        submit: 'Freeze',
-        kind: 'plain',
-        fields: [text({ name: 'reason', label: 'Reason', max: 200, required: true })],
-      })}`
-    : html`<h2>Frozen</h2>${
-        key.frozen.by === 'owner'
-          ? form({ act: 'thaw', submit: 'Unfreeze' })
-          : html`<p>An administrator froze this key. Contact support.</p>`
-      }`
+const freezeForm = ({ text }: Fields): Html =>
+  html`<p>Blocks this key and its sub-keys until you unfreeze it.</p>${form({
+    act: 'freeze',
+    submit: 'Freeze',
+    kind: 'plain',
+    fields: [text({ name: 'reason', label: 'Reason', max: 200, required: true })],
+  })}`
+
+const thawForm = (by: NonNullable<KeyJson['frozen']>['by']): Html =>
+  by === 'owner'
+    ? form({ act: 'thaw', submit: 'Unfreeze' })
+    : html`<p>An administrator froze this key. Contact support.</p>`
 
 /** Form that moves the credits of a revoked key. */
 const moveForm = (key: KeyJson): Html | false =>
@@ -218,7 +224,7 @@ other main key of the same ${key.wallet_address === null ? 'account' : 'wallet'}
   })}`
 
 const revokeForm = (key: KeyJson, { confirmation }: Fields): Html =>
-  html`<h2>Revoke</h2><p>Permanently revokes this key and its sub-keys.${
+  html`<p>Permanently revokes this key and its sub-keys.${
     key.balance_microdollars !== null &&
     ` The remaining ${formatDollars(key.balance_microdollars)} moves to your oldest other main key
 of the same ${key.wallet_address === null ? 'account' : 'wallet'}. Without one, it stays on this

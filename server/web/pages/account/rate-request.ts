@@ -26,7 +26,7 @@ export const rateForm = (
 ): Html | false =>
   parent === null &&
   role === 'agent' &&
-  html`<h2>Rate limit</h2><p>Keys with credits may send 1,000 requests per minute, others 100; the
+  html`<p>Keys with credits may send 1,000 requests per minute, others 100; the
 sub-keys share it. Ask for more here. An administrator decides.</p>${form({
     act: 'rate',
     submit: 'Request rate limit',
