@@ -190,7 +190,7 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   ),
   settings: hub(
     'account',
-    'Linked wallets, webhooks, subscriptions, domains, credentials: until their owner removes them.',
+    'Linked wallets, webhooks, subscriptions, domains, credentials: until their owner ends them.',
     `wallet_link webhook incident_subscription low_balance_threshold domain domain_rule
      upstream_secret endpoint_test
      plugin`,

@@ -140,7 +140,9 @@ const operationOf = ({ method, path, operation }: NamedOperation, baseUrl: strin
     body: bodies.find(([type]) => type === 'application/json')?.[1].example,
   }
   return html`<article class="endpoint" id="${operationId}"><h2><code>${method} ${path}</code></h2>
-<div class="operation"><div><p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
+<div class="operation"><div><p>${
+    operation.deprecated && html`<strong>Deprecated.</strong> `
+  }${summary}</p>
 <p>${security.length === 0 ? 'Public.' : `Requires ${security.map(schemeOf).join(' or ')}.`}${
     price ? ` Price in USD: ${priceOf(price)}.` : undefined
   }</p>${

@@ -57,7 +57,8 @@ export const payment = (purchase: Purchase, terms: PaymentTerms): Html =>
 <p>Your wallet signs one authorization of exactly
 ${formatDollars(purchase.amount)} to <code>${terms.treasury}</code>. It
 needs no ETH. Credits arrive in seconds, once the payment is on chain. Do not send USDC to that
-address yourself: a plain transfer names no key and is not credited automatically.</p>${walletChoice()}
+address yourself: a plain transfer names no key and is not credited automatically.</p>
+${walletChoice()}
 <p><button type="button" hidden>Pay ${formatDollars(purchase.amount)}</button></p>
 <noscript><p>Paying with a wallet needs JavaScript. The command line below works
 without.</p></noscript>`,
