@@ -3993,7 +3993,8 @@ BEGIN
       WHERE o.payer = c.payer AND o.on_trust AND o.state IN ('claimed', 'pending')
         AND o.id <> c.id)
     <= greatest(p_unproven, (SELECT max(p.amount) FROM payment_claim p
-      WHERE p.payer = c.payer AND p.state IN ('settled', 'confirmed')));
+      WHERE p.payer = c.payer AND p.purpose = 'call' AND NOT p.deposited
+        AND p.state IN ('settled', 'confirmed')));
   RETURN FOUND;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.start_on_trust(uuid,bigint) TO hub_app;

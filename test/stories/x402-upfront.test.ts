@@ -94,6 +94,19 @@ describe('A211 an x402 payment is settled before the work', () => {
     expect(await usdc()).to.equal(left - usd('0.02'))
   })
 
+  it('unless the wallet has only bought credits, which it still has', async () => {
+    const wallet = { account: eve, sandbox: true }
+    const options = { baseUrl: hub().url, wallet }
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('6') })
+    const { apiKey } = await new HubClient(options).register()
+    await new HubClient({ ...options, apiKey }).purchase(usd('5'))
+    before = async () => {
+      throw new Error('down')
+    }
+    const told = await pay('large')
+    expect(told.body['payment'], told.text).to.include({ state: 'kept' })
+  })
+
   it('and pays for the next attempt if the work fails', async () => {
     before = async () => {
       throw new Error('down')

@@ -5,6 +5,12 @@ import type { PaymentKey } from './payment.ts'
 /** Period in which a payer who did not pay for delivered work must pay upfront. */
 const DISTRUST_DAYS = 30
 
+/**
+ * SQL for payments that show what a payer has spent at once: not those for credits or deposits,
+ * which its keys still have. As in hub.start_on_trust.
+ */
+const PROVES_TRUST = `purpose = 'call' AND NOT deposited AND state IN ('settled', 'confirmed')`
+
 /** Store of the payers who must pay upfront. */
 export class PayerTrust {
   readonly #pool: Pool
@@ -26,7 +32,7 @@ export class PayerTrust {
        UNION ALL
        SELECT WHERE $2::bigint IS NOT NULL AND NOT EXISTS (SELECT FROM hub.payment_claim
          WHERE network = $3 AND asset = $4 AND payer = $1 AND amount >= $2
-           AND state IN ('settled', 'confirmed'))`,
+           AND ${PROVES_TRUST})`,
       [payer, unprovenAmount ?? null, network, asset],
     )
     return rowCount !== 0
@@ -39,7 +45,7 @@ export class PayerTrust {
   async requireUpfrontBeyondTrust(key: PaymentKey): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `UPDATE hub.payment_claim SET upfront = true WHERE ${IS_KEY} AND NOT EXISTS (
-         SELECT FROM hub.payment_claim WHERE payer = $3 AND state IN ('settled', 'confirmed')
+         SELECT FROM hub.payment_claim WHERE payer = $3 AND ${PROVES_TRUST}
            AND amount >= (SELECT sum(amount) FROM hub.payment_claim
              WHERE payer = $3 AND state = 'claimed' AND NOT upfront))`,
       keyValues(key),
