@@ -1,5 +1,8 @@
 import { type Call, type EgressResponse, Failure, type UpstreamMeter } from 'agenthub/plugin'
 
+/** Largest body in which a usage is looked up, because it is parsed in the process. */
+const POINTER_BYTES_MAX = 1_048_576
+
 /**
  * Reports the usage that a response states. More than the maximum covers costs the maximum.
  * @throws Failure `upstream_error` if it states no natural number, or nothing where that fails
@@ -29,7 +32,9 @@ const isQuantity = (value: unknown): value is number =>
 const quantityIn = (text: string | readonly string[] | undefined): unknown =>
   typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : text
 
+/** Parses JSON; undefined for other bodies, larger ones, and streams, whose body is empty. */
 function parse(body: Buffer): unknown {
+  if (body.length > POINTER_BYTES_MAX) return undefined
   try {
     return JSON.parse(body.toString('utf8'))
   } catch {

@@ -132,7 +132,10 @@ export async function listPrices(
 }
 
 /** Returns the current and upcoming price of each endpoint, listed or not. */
-export async function currentPrices(pool: Pool, slug: string): Promise<readonly CurrentPrice[]> {
+export async function currentPrices(
+  pool: Pick<PoolClient, 'query'>,
+  slug: string,
+): Promise<readonly CurrentPrice[]> {
   interface Row extends Route {
     readonly amount: Micros | null
     readonly metered: UpstreamMeter | null

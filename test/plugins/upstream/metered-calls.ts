@@ -1,5 +1,6 @@
 import { wrapFetchWithPayment } from '@x402/fetch'
 import { expect } from 'chai'
+import { reportUsage } from '../../../plugins/upstream/usage.ts'
 import { useMeteredPayer } from '../../stories/metered-payer.ts'
 import { claimsOf } from '../../support/receipt-claims.ts'
 import { type Body, json, type useUpstream } from './fixture.ts'
@@ -150,6 +151,41 @@ export function itIsMetered(world: ReturnType<typeof useUpstream>): void {
     expect((await set({ metered: cheaper })).coming_price).to.equal(null)
     expect(await cost(slug)).to.equal('60')
     expect(await view(slug)).to.have.nested.property('endpoints[0].price_microdollars', 1_000)
+  })
+
+  it('keeps its price only where the usage can be read and the price covers a unit', async () => {
+    const order = { method: 'POST', path: '/do', summary: 'Does it.' }
+    const [metered, fixed] = [await sell([BY_POINTER]), await sell([{}])]
+    const unpriced = await world.draft()
+    const dear = { metered: { ...METERED, amount_microdollars: 3_001, header: 'x-tokens' } }
+    for (const [slug, change, at] of [
+      [metered, { streams: true }, 'metered'],
+      [metered, { max_bytes: 33_554_432 }, 'max_bytes'],
+      [metered, { price_microdollars: 2_000, streams: true }, 'metered'],
+      [metered, { metered: null }, 'price_microdollars'],
+      [fixed, dear, 'price_microdollars'],
+      [unpriced, BY_HEADER, 'price_microdollars'],
+    ] as const) {
+      const told = await put(slug, [{ ...order, ...change }])
+      expect([told.status, told.body['code']], told.text).to.deep.equal([422, 'validation_failed'])
+      expect(told.text, told.text).to.include(`/endpoints/0/${at}`)
+    }
+    const told = await put(fixed, [{ ...order, metered: null, max_bytes: 33_554_432 }])
+    expect(told.status, 'a price per call stays one').to.equal(200)
+  })
+
+  it('looks up no usage in a body that is too large to parse', () => {
+    const body = Buffer.from(JSON.stringify({ n: 7, more: ' '.repeat(1_048_576) }))
+    const report = (ifAbsent: 'fail' | 'free', of: Buffer) => {
+      const counted: unknown[] = []
+      const meter = { unit: 'tokens', amount: 7, per: 3, pointer: '/n', ifAbsent }
+      const response = { status: 200, headers: {}, trailers: {}, body: of } as never
+      reportUsage(meter, response, (...usage) => counted.push(usage) > 0)
+      return counted
+    }
+    expect(report('fail', Buffer.from('{"n":7}'))).to.deep.equal([['tokens', 7]])
+    expect(report('free', body)).to.deep.equal([])
+    expect(() => report('fail', body)).to.throw('is missing')
   })
 
   it('shows its usage in a test call', async () => {

@@ -27,6 +27,7 @@ import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { type ServiceDeps, serviceReviewRules } from './deps.ts'
 import { EncodingField } from './encoding-field.ts'
 import { assertMeterable, MeteredField, toMeter } from './metered-field.ts'
+import { assertPriced, assertReadable } from './metered-prices.ts'
 import { priceRoutes } from './price-routes.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
 
@@ -147,7 +148,9 @@ const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         const before = await findUpstream(client, manager, slug, true)
         assertNotRetired(before)
         await writeEndpoints(client, slug, read)
+        await assertPriced(client, slug, endpoints)
         for (const order of endpoints) await writePrice(client, slug, order, deps)
+        await assertReadable(client, slug, endpoints)
         if (isOffered(before)) await assertDeclared(client, slug)
         await recordUpstreamVersion(client, before, serviceReviewRules(deps))
         return findUpstream(client, manager, slug)

@@ -65,21 +65,28 @@ export const showMeter = (meter: UpstreamMeter | null) =>
   }
 
 /** @throws Fault `validation_failed` if the usage cannot be read, or no unit be paid */
-export function assertMeterable(
-  { metered, price_microdollars: max, streams, max_bytes: maxBytes }: MeteredEndpoint,
-  at: string,
-): void {
+export function assertMeterable(endpoint: MeteredEndpoint, at: string): void {
+  const { metered, price_microdollars: max } = endpoint
   if (!metered) return
   const { pointer, amount_microdollars: amount, per } = metered
   if (max !== undefined && BigInt(max) * BigInt(per) < BigInt(amount))
     throw inputFault(`${at}/price_microdollars`, 'is the maximum, which must cover one unit')
+  assertUsageReadable(endpoint, pointer, at)
+}
+
+/** @throws Fault `validation_failed` if the responses of an endpoint have no place for a pointer */
+export function assertUsageReadable(
+  { streams, max_bytes: maxBytes }: MeteredEndpoint,
+  pointer: string | undefined,
+  at: string,
+): void {
   if (pointer === undefined) return
   if (streams) throw inputFault(`${at}/metered`, 'pointer is not supported for streams: use header')
   if (maxBytes > POINTER_BYTES_MAX)
     throw inputFault(`${at}/max_bytes`, `must be at most ${POINTER_BYTES_MAX} with a pointer`)
 }
 
-interface MeteredEndpoint {
+export interface MeteredEndpoint {
   readonly metered?: MeteredOrder | null | undefined
   readonly price_microdollars?: number | undefined
   readonly streams: boolean
