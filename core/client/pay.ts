@@ -1,5 +1,6 @@
 import type { LocalAccount } from 'viem'
 import { systemClock } from '../clock.ts'
+import { choosePayment } from '../payments/paying/choose-payment.ts'
 import { parseMppOffer } from '../payments/paying/mpp-offer.ts'
 import { chooseTerms, parseOffer } from '../payments/paying/terms.ts'
 import { PaymentTermsError } from '../payments/paying/terms-error.ts'
@@ -38,6 +39,24 @@ export async function createPaymentHeader(
   if (!offer) return undefined
   const terms = chooseTerms(offer, { host, maxAmount, ownWallets: [account.address] })
   const { header } = await signPayment(account, terms, now, lifetimeSeconds)
+  return { [header.name.toLowerCase()]: header.value }
+}
+
+/**
+ * Signs the header that pays a seller, by x402, or by MPP if it offers no x402 that can be paid.
+ * @param hasAuthorization true if the request sends a header Authorization, which is not replaced
+ * @throws PaymentTermsError if there is no offer, or none that can be paid within the limit
+ */
+export async function createSellerPayment(
+  account: Pick<LocalAccount, 'address' | 'signTypedData'>,
+  { headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>,
+  { host, maxAmount }: PaymentLimit,
+  hasAuthorization = false,
+): Promise<Readonly<Record<string, string>>> {
+  const now = systemClock.now()
+  const policy = { host, maxAmount, ownWallets: [account.address], hasAuthorization }
+  const terms = choosePayment({ headers, body: bytes }, policy, now)
+  const { header } = await signPayment(account, terms, now)
   return { [header.name.toLowerCase()]: header.value }
 }
 

@@ -1,5 +1,5 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createPaymentHeader } from '../../core/client/pay.ts'
+import { createSellerPayment } from '../../core/client/pay.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Money } from '../boot/options.ts'
 import type { TopupOrder } from '../rest/account/topups.ts'
@@ -22,6 +22,6 @@ export const payTestCredits =
     )
     const limit = { host: new URL(baseUrl()).hostname, maxAmount: amount }
     const offer = { headers, bytes: Buffer.from('{}') }
-    const payment = await createPaymentHeader(account, offer, limit)
-    await api(ROUTE, { body: order, headers: payment ?? {} })
+    const payment = await createSellerPayment(account, offer, limit)
+    await api(ROUTE, { body: order, headers: payment })
   }

@@ -5,18 +5,6 @@ import { PaymentTermsError, type TermsReason } from './terms-error.ts'
 
 type PaymentRequiredResponse = Pick<EgressResponse, 'headers' | 'body'>
 
-/** Parses the offer of x402 in a 402, or that of MPP if there is none. @throws PaymentTermsError */
-export function parseAnyOffer(response: PaymentRequiredResponse, now: Date): Offer {
-  try {
-    return parseOffer(response)
-  } catch (error) {
-    const isAbsent = error instanceof PaymentTermsError && error.reason === 'no_offer'
-    const offer = isAbsent ? parseMppOffer(response, now) : undefined
-    if (!offer) throw error
-    return offer
-  }
-}
-
 /** Why an offer of x402 cannot be paid, though its seller may take MPP. */
 const OTHER_RAIL: ReadonlySet<TermsReason> = new Set([
   'no_offer',
@@ -26,21 +14,57 @@ const OTHER_RAIL: ReadonlySet<TermsReason> = new Set([
   'asset',
 ])
 
+/** Offer of a 402, and its terms or the reason why the hub would not pay it. */
+export type JudgedOffer =
+  | { readonly offer: Offer; readonly terms: Terms; readonly error?: undefined }
+  | {
+      /** Undefined if there is none, or a malformed one. */
+      readonly offer: Offer | undefined
+      readonly terms?: undefined
+      readonly error: PaymentTermsError
+    }
+
 /**
- * Chooses the terms of a 402: those of x402, or of MPP if no offer of x402 can be paid.
- * @throws PaymentTermsError the reason of x402 if neither can be paid
+ * Judges the offers of a 402: that of x402, or that of MPP if there is no offer of x402, or only
+ * one that cannot be paid while that of MPP can.
+ */
+export function judgeOffers(
+  response: PaymentRequiredResponse,
+  policy: TermsPolicy,
+  now: Date,
+): JudgedOffer {
+  const x402 = judge(() => parseOffer(response), policy)
+  if (!mayDiffer(x402)) return x402
+  const offer = parseMppOffer(response, now)
+  if (!offer) return x402
+  const mpp = judge(() => offer, policy)
+  return x402.offer && mayDiffer(mpp) ? x402 : mpp
+}
+
+const mayDiffer = ({ error }: JudgedOffer): boolean =>
+  error !== undefined && OTHER_RAIL.has(error.reason)
+
+function judge(parse: () => Offer, policy: TermsPolicy): JudgedOffer {
+  let offer: Offer | undefined
+  try {
+    offer = parse()
+    return { offer, terms: chooseTerms(offer, policy) }
+  } catch (error) {
+    if (!(error instanceof PaymentTermsError)) throw error
+    return { offer, error }
+  }
+}
+
+/**
+ * Chooses the terms of a 402, as `judgeOffers` judges its offers.
+ * @throws PaymentTermsError
  */
 export function choosePayment(
   response: PaymentRequiredResponse,
   policy: TermsPolicy,
   now: Date,
 ): Terms {
-  try {
-    return chooseTerms(parseOffer(response), policy)
-  } catch (error) {
-    const mayDiffer = error instanceof PaymentTermsError && OTHER_RAIL.has(error.reason)
-    const offer = mayDiffer ? parseMppOffer(response, now) : undefined
-    if (!offer) throw error
-    return chooseTerms(offer, policy)
-  }
+  const { terms, error } = judgeOffers(response, policy, now)
+  if (!terms) throw error
+  return terms
 }

@@ -111,7 +111,7 @@ async function payFromWallet(
 ): Promise<HubResponse> {
   const { target, input, query, options } = call
   if (target.kind === 'external' && protocol === 'mpp')
-    throw new Failure('usage', 'External APIs are not paid by MPP.', 'Use `--pay x402`.')
+    throw new Failure('usage', 'External APIs choose how they are paid.', 'Use `--pay x402`.')
   const sandbox = await isSandbox(context)
   const wallet = await openOwnWallet(context, keystore)
   const payUpTo = options.maxPrice ?? 0n

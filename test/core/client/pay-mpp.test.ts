@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { getAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createPaymentHeader } from '../../../core/client/pay.ts'
+import { createPaymentHeader, createSellerPayment } from '../../../core/client/pay.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { encodeRequest } from '../../../core/payments/mpp-challenge.ts'
 import { MppChallenges } from '../../../core/payments/receiving/mpp-challenges.ts'
@@ -100,6 +100,17 @@ describe('the payment of an MPP challenge', () => {
       return text.replace(/"(.*)"/, `"${new Date(Date.now() + 5_000).toISOString()}"`)
     })
     expect(await reasonOf(pay(late))).to.equal('timeout')
+  })
+  it('pays a seller that offers it alone, and any other fails with the reason', async () => {
+    const payDirectly = (headers: Record<string, string>) =>
+      createSellerPayment(account, { headers, bytes: Buffer.from('{}') }, limit)
+    const paid = await payDirectly({ 'www-authenticate': challenges.issue(terms) })
+    expect(transferIn(challenges.read(paid['authorization']!)).value).to.equal(3_000n)
+    const accepts = [{ ...terms, scheme: 'upto' }]
+    const offer = { x402Version: 2, resource: { url: 'http://hub.test:8402/' }, accepts }
+    const metered = Buffer.from(JSON.stringify(offer)).toString('base64')
+    expect(await reasonOf(payDirectly({ 'payment-required': metered }))).to.equal('scheme')
+    expect(await reasonOf(payDirectly({}))).to.equal('no_offer')
   })
   it('is undefined without such a challenge', async () => {
     expect(await pay('Bearer realm="hub.test"')).to.equal(undefined)

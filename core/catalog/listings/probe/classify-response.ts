@@ -2,9 +2,8 @@ import { systemClock } from '../../../clock.ts'
 import type { EgressCode, EgressError } from '../../../egress/errors.ts'
 import type { EgressResponse } from '../../../egress/http.ts'
 import { isJsonObject } from '../../../json.ts'
-import { parseAnyOffer } from '../../../payments/paying/choose-payment.ts'
-import { chooseTerms, decodeJson, type Offer, type Terms } from '../../../payments/paying/terms.ts'
-import { PaymentTermsError } from '../../../payments/paying/terms-error.ts'
+import { type JudgedOffer, judgeOffers } from '../../../payments/paying/choose-payment.ts'
+import { decodeJson, type Offer } from '../../../payments/paying/terms.ts'
 import { type ResourceDescription, readSchemas, readUsage } from '../discovery/normalize.ts'
 import {
   checkOffer,
@@ -44,31 +43,26 @@ export function classifyResponse(response: EgressResponse, url: string): ProbeVe
     const wait = Number.isSafeInteger(seconds) && seconds > 0 ? { retryAfter: seconds } : {}
     return { outcome: reasonOf(status), status, ...wait }
   }
-  let offer: Offer
-  try {
-    offer = parseAnyOffer(response, systemClock.now())
-  } catch (error) {
-    if (!(error instanceof PaymentTermsError)) throw error
-    const outcome = error.reason === 'no_offer' ? 'no_offer' : 'malformed_offer'
-    return { outcome, status }
-  }
-  return { status, ...classifyOffer(offer, response, url) }
+  const policy = { host: new URL(url).hostname, maxAmount: 1n << 62n, ownWallets: [] }
+  const judged = judgeOffers(response, policy, systemClock.now())
+  const { offer, error } = judged
+  if (offer) return { status, ...classifyOffer(offer, judged, response) }
+  const outcome = error?.reason === 'no_offer' ? 'no_offer' : 'malformed_offer'
+  return { outcome, status }
 }
 
 function classifyOffer(
   offer: Offer,
+  { terms, error }: JudgedOffer,
   response: EgressResponse,
-  url: string,
 ): Omit<ProbeVerdict, 'status'> {
   const entries = offer.entries.map(checkOffer)
   const offers = checkOffers(offer.entries)
   if (typeof offers === 'string') return { outcome: offers, entries }
-  const buying = buyingTerms(offer, new URL(url).hostname)
-  if (buying === 'resource') return { outcome: 'resource', entries }
-  const payable = typeof buying !== 'string'
+  if (error?.reason === 'resource') return { outcome: 'resource', entries }
   const all = offers.map((one) => ({
     ...one,
-    payable: payable && one.payTo === buying.payTo && one.price === buying.amount,
+    payable: one.payTo === terms?.payTo && one.price === terms.amount,
   }))
   const [first, ...rest] = all.sort((a, b) => Number(b.payable) - Number(a.payable))
   return {
@@ -76,18 +70,8 @@ function classifyOffer(
     ...(offer.challenges ? { protocol: 'mpp' as const } : { version: offer.version }),
     offers: [first!, ...rest],
     entries,
-    ...(payable ? {} : { notPayable: buying }),
+    ...(error && { notPayable: error.message }),
     description: describedBy(offer, response),
-  }
-}
-
-/** Returns the terms that the hub would sign, or why it would not. */
-function buyingTerms(offer: Offer, host: string): Terms | string {
-  try {
-    return chooseTerms(offer, { host, maxAmount: 1n << 62n, ownWallets: [] })
-  } catch (error) {
-    if (!(error instanceof PaymentTermsError)) throw error
-    return error.reason === 'resource' ? 'resource' : error.message
   }
 }
 

@@ -2,6 +2,8 @@ import { expect } from 'chai'
 import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
 import { probeDue } from '../../../../core/catalog/listings/probe/probe-due.ts'
 import { RANK, upsertListings } from '../../../../core/catalog/listings/store.ts'
+import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
+import { encodeRequest } from '../../../../core/payments/mpp-challenge.ts'
 import { json, paths, type SiteHandler, sells, useCatalog } from '../fixture.ts'
 import { offer, PAY_TO, row } from '../rows.ts'
 
@@ -259,6 +261,29 @@ describe('a probe', () => {
     await claim({})
     await probe()
     expect(await listing()).to.include({ state: 'active', payable: false })
+  })
+
+  it('lists as payable what purchases pay by MPP, because no offer of x402 can be paid', async () => {
+    const request = encodeRequest({
+      amount: '3000',
+      currency: USDC_BASE.address,
+      recipient: PAY_TO,
+      methodDetails: { chainId: USDC_BASE.chainId },
+    })
+    const terms = `method="evm", intent="charge", request="${request}"`
+    const abroad = sells({ network: 'eip155:137' })
+    fixture.at(
+      'shop.test',
+      paths({
+        '/rain': (received, response) => {
+          response.setHeader('www-authenticate', `Payment id="i", realm="shop.test", ${terms}`)
+          abroad(received, response)
+        },
+      }),
+    )
+    await claim({})
+    await probe()
+    expect(await listing()).to.include({ state: 'active', payable: true, price: 3_000n })
   })
 
   it('does not count a rate limit as a failure', async () => {
