@@ -76,6 +76,16 @@ describe('a purchase from a seller that takes MPP alone', () => {
     expect(await spent()).to.equal(0n)
   })
 
+  it('never replaces the Authorization of the request', async () => {
+    const told = await buy({ headers: { authorization: 'Bearer of-the-caller' } })
+    expect([told.status, told.body['code']]).to.deep.equal([502, 'upstream_payment_terms'])
+    expect(told.body['detail']).to.include('Authorization')
+    expect(seller.requests.map(({ authorization }) => authorization)).to.deep.equal([
+      'Bearer of-the-caller',
+    ])
+    expect(await spent()).to.equal(0n)
+  })
+
   it('is made once for an Idempotency-Key', async () => {
     const name = { 'idempotency-key': randomBytes(8).toString('hex') }
     const before = await received()
@@ -138,6 +148,8 @@ describe('a purchase from a seller that takes MPP alone', () => {
     const call = await recordOf(headers['x-call-id'])
     expect(call.body).to.include({ charged_microdollars: 0 })
     expect([await spent(), (await received()) - before]).to.deep.equal([PRICE, 0n])
+    const { body: credits } = await ask(hub().url, '/v1/credits/balance', { key: ada.apiKey })
+    expect(credits, 'nothing is held').to.include({ reserved_microdollars: 0 })
   })
 
   it('is listed as payable', async () => {

@@ -5,6 +5,11 @@ import { PaymentTermsError, type TermsReason } from './terms-error.ts'
 
 type PaymentRequiredResponse = Pick<EgressResponse, 'headers' | 'body'>
 
+interface PurchasePolicy extends TermsPolicy {
+  /** True if the request sends a header Authorization, which no payment may replace. */
+  readonly hasAuthorization?: boolean
+}
+
 /** Why an offer of x402 cannot be paid, though its seller may take MPP. */
 const OTHER_RAIL: ReadonlySet<TermsReason> = new Set([
   'no_offer',
@@ -30,15 +35,25 @@ export type JudgedOffer =
  */
 export function judgeOffers(
   response: PaymentRequiredResponse,
-  policy: TermsPolicy,
+  policy: PurchasePolicy,
   now: Date,
 ): JudgedOffer {
   const x402 = judge(() => parseOffer(response), policy)
   if (!mayDiffer(x402)) return x402
   const offer = parseMppOffer(response, now)
   if (!offer) return x402
-  const mpp = judge(() => offer, policy)
+  const mpp = judge(() => (policy.hasAuthorization ? withoutAuthorization(offer) : offer), policy)
   return x402.offer && mayDiffer(mpp) ? x402 : mpp
+}
+
+/** Offer without the challenges whose credential would replace the header Authorization. */
+function withoutAuthorization(offer: Offer): Offer {
+  const entries = offer.entries.filter((entry) => {
+    const header = offer.challenges?.get(entry)?.header ?? 'authorization'
+    return header.toLowerCase() !== 'authorization'
+  })
+  if (entries.length === 0) throw new PaymentTermsError('authorization')
+  return { ...offer, entries }
 }
 
 const mayDiffer = ({ error }: JudgedOffer): boolean =>
@@ -61,7 +76,7 @@ function judge(parse: () => Offer, policy: TermsPolicy): JudgedOffer {
  */
 export function choosePayment(
   response: PaymentRequiredResponse,
-  policy: TermsPolicy,
+  policy: PurchasePolicy,
   now: Date,
 ): Terms {
   const { terms, error } = judgeOffers(response, policy, now)

@@ -16,6 +16,8 @@ const REASON_TEXTS = {
   pay_to: 'The payee address is invalid.',
   own_wallet: 'The payee is a wallet of the hub.',
   timeout: 'The time allowed for the payment is out of range.',
+  authorization:
+    'The seller takes the payment in the header Authorization, which the request itself sends.',
   pay_to_changed:
     'The seller asks for payment to another address than before. Nothing was signed or charged.',
   above_max: 'The price exceeds the maximum price of the caller.',

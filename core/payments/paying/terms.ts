@@ -64,7 +64,7 @@ export interface Terms {
 const HEADER = 'payment-required'
 const ENTRIES_MAX = 100
 /** Below the minimum no facilitator settles in time; above the maximum no seller needs it. */
-const TIMEOUT_LIMITS_SECONDS = { min: 10, max: 86_400 } as const
+export const TIMEOUT_LIMITS_SECONDS = { min: 10, max: 86_400 } as const
 const BASE64 = /^[A-Za-z\d+/]+={0,2}$/
 const POSITIVE = /^[1-9]\d{0,77}$/
 const ZERO = '0x0000000000000000000000000000000000000000'

@@ -12,6 +12,7 @@ import { challengeHash, decodeRequest, type MppChallenge } from '../mpp-challeng
 import { choosePayment } from './choose-payment.ts'
 import { decodeJson, IDENTIFIER, type Terms, type TermsPolicy } from './terms.ts'
 import { PaymentTermsError } from './terms-error.ts'
+import { validUntil } from './validity.ts'
 
 /** Request of a caller at `POST /external`. */
 export interface ExternalRequest {
@@ -73,7 +74,6 @@ export type PaymentOutcome =
 const LIFETIME_SECONDS_MAX = 60n
 
 const OFFER_BYTES_MAX = 262_144
-const MS_PER_SECOND = 1_000n
 
 /**
  * Sends the request without payment and judges the offer. Signs nothing. Drops the body of a
@@ -92,7 +92,8 @@ export async function quoteExternal(
   if (response.status >= 200 && response.status < 300) throw new PaymentTermsError('not_asked')
   if (response.status !== 402) throw new EgressError('upstream_error', { sent: true, response })
   const { hostname } = new URL(request.url)
-  return choosePayment(response, { ...policy, host: hostname }, now)
+  const hasAuthorization = message.headers['authorization'] !== undefined
+  return choosePayment(response, { ...policy, host: hostname, hasAuthorization }, now)
 }
 
 /** Sends the unpaid request. For a 2xx only the status matters; its body may be broken or huge. */
@@ -109,6 +110,7 @@ async function sendUnpaid(egress: Egress, message: Parameters<Egress['request']>
 /**
  * Signs exactly `terms.amount` to `terms.payTo`, valid for a minute at most whatever the seller
  * allows. Sign once per call: a second signature is a second payment.
+ * @throws PaymentTermsError `own_wallet`, `timeout`
  * @param now start of the validity
  * @param lifetimeMax seconds; more than a minute only for a trusted seller
  * @param earlier authorization to sign again: both signatures are the same payment
@@ -122,10 +124,8 @@ export async function signPayment(
 ): Promise<SignedPayment> {
   const [from, to, value] = [account.address, terms.payTo, terms.amount]
   if (from.toLowerCase() === to.toLowerCase()) throw new PaymentTermsError('own_wallet')
-  const allowed = BigInt(terms.maxTimeoutSeconds)
-  const lifetime = allowed < lifetimeMax ? allowed : lifetimeMax
   const {
-    validBefore = BigInt(now.getTime()) / MS_PER_SECOND + lifetime,
+    validBefore = validUntil(terms, now, lifetimeMax),
     nonce = terms.challenge
       ? challengeHash(terms.challenge)
       : `0x${randomBytes(32).toString('hex')}`,
