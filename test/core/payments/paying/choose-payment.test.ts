@@ -91,7 +91,7 @@ describe('the terms of a 402 with offers of x402 and MPP', () => {
   it('are refused by the reason of x402 if neither can be paid on this network', () => {
     const upto = x402({ ...entry, scheme: 'upto' })
     const { 'www-authenticate': challenge } = mpp('1000')
-    const abroad = challenge!.replace(/request="[^"]*"/, () => {
+    const abroad = challenge.replace(/request="[^"]*"/, () => {
       const request = { amount: '1000', currency: USDC_BASE.address, recipient: PAYEE }
       return `request="${encodeRequest({ ...request, methodDetails: { chainId: 1 } })}"`
     })
