@@ -5,7 +5,7 @@ const MS_PER_SECOND = 1_000n
 
 /**
  * Unix seconds at which an authorization expires: never after the challenge that it answers.
- * @throws PaymentTermsError `timeout` if the challenge has expired since it was quoted, or will soon
+ * @throws PaymentTermsError `timeout` if the challenge expired after its quote, or will soon
  */
 export function validUntil(
   { challenge, maxTimeoutSeconds }: Terms,

@@ -263,7 +263,7 @@ describe('a probe', () => {
     expect(await listing()).to.include({ state: 'active', payable: false })
   })
 
-  it('lists as payable what purchases pay by MPP, because no offer of x402 can be paid', async () => {
+  it('lists as payable what is paid by MPP because its offer of x402 cannot be paid', async () => {
     const request = encodeRequest({
       amount: '3000',
       currency: USDC_BASE.address,
@@ -272,15 +272,11 @@ describe('a probe', () => {
     })
     const terms = `method="evm", intent="charge", request="${request}"`
     const abroad = sells({ network: 'eip155:137' })
-    fixture.at(
-      'shop.test',
-      paths({
-        '/rain': (received, response) => {
-          response.setHeader('www-authenticate', `Payment id="i", realm="shop.test", ${terms}`)
-          abroad(received, response)
-        },
-      }),
-    )
+    const sellsBoth: SiteHandler = (received, response) => {
+      response.setHeader('www-authenticate', `Payment id="i", realm="shop.test", ${terms}`)
+      abroad(received, response)
+    }
+    fixture.at('shop.test', paths({ '/rain': sellsBoth }))
     await claim({})
     await probe()
     expect(await listing()).to.include({ state: 'active', payable: true, price: 3_000n })
