@@ -13,7 +13,7 @@ const REQUEST = {
   body: JSON.stringify({ words: 'hello' }),
 } as const
 /** Funding per buyer, more than it can spend, in microdollars. */
-export const FUNDING_MICROS = 3_000_000n
+export const FUNDING_MICROS = 8_000_000n
 /** Lifetime of a payment, longer than any accepted validity. */
 export const LIFETIME_SECONDS = 600n
 

@@ -66,7 +66,7 @@ export async function buyCredits(
   for (const account of wallets) {
     const hub = new HubClient({ baseUrl: server, wallet: { account, sandbox: true } })
     const { client, apiKey } = await hub.register()
-    await client.purchase(usd('1'))
+    await client.purchase(usd('5'))
     keys.set(account, apiKey)
   }
   return keys
