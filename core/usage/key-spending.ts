@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** Newest calls that are summed: reading more would take too long. */
+/** Newest calls that are read, also those without a charge: reading more would take too long. */
 export const SUMMED_CALLS_MAX = 20_000
 
 export interface KeySpending {
@@ -17,11 +17,11 @@ export async function readKeySpending(
   from: string,
 ): Promise<KeySpending> {
   const { rows } = await pool.query<{ day: string; spent: bigint; calls: bigint }>(
-    `SELECT (c.at AT TIME ZONE 'UTC')::date::text AS day, sum(c.charged)::bigint AS spent,
-       count(*) AS calls
-     FROM (SELECT k.at, k.charged FROM hub.call k
+    `SELECT (c.at AT TIME ZONE 'UTC')::date::text AS day, count(*) AS calls,
+       coalesce(sum(c.charged) FILTER (WHERE c.source = 'credits'), 0)::bigint AS spent
+     FROM (SELECT k.at, k.charged, k.source FROM hub.call k
        WHERE k.key_id = $1 AND k.at >= $2::date::timestamp AT TIME ZONE 'UTC'
-         AND k.source = 'credits' ORDER BY k.at DESC LIMIT $3) c GROUP BY 1`,
+       ORDER BY k.at DESC LIMIT $3) c GROUP BY 1`,
     [keyId, from, SUMMED_CALLS_MAX],
   )
   const calls = rows.reduce((sum, each) => sum + Number(each.calls), 0)

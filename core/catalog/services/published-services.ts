@@ -162,9 +162,11 @@ export async function findService(
        v.version AS "priceVersion", e.input_schema AS "inputSchema",
        e.output_schema AS "outputSchema", NOT EXISTS (SELECT FROM untested u
          WHERE u.method = e.method AND u.path = e.path) AS tested,
-       (SELECT t.input FROM hub.endpoint_test t
-         WHERE t.service = e.service AND t.method = e.method AND t.path = e.path
-           AND t.input IS NOT NULL ORDER BY t.passed_at DESC, t.digest LIMIT 1) AS sample
+       (SELECT t.input FROM hub.content_version c, jsonb_array_elements(c.content -> 'endpoints') x
+         JOIN hub.endpoint_test t ON t.service = $1 AND t.input IS NOT NULL
+           AND t.digest = hub.endpoint_digest(c.content ->> 'baseUrl', x)
+         WHERE c.subject = $1 AND c.state = 'approved' AND x ->> 'method' = e.method
+           AND x ->> 'path' = e.path LIMIT 1) AS sample
      FROM hub.endpoint e
      JOIN LATERAL (SELECT * FROM hub.price WHERE endpoint = e.id
        ORDER BY version DESC LIMIT 1) v ON true

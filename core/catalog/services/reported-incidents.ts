@@ -86,12 +86,17 @@ export async function addIncidentUpdate(
   const { rows } = await client.query<{ seq: string }>(
     `INSERT INTO hub.incident_update (incident, state, message)
      SELECT i.id, $2, $3 FROM hub.incident i WHERE i.id = $1
-       AND (SELECT count(*) FROM hub.incident_update u WHERE u.incident = i.id) < ${UPDATES_MAX}
+       AND ($2 = 'resolved' OR
+         (SELECT count(*) FROM hub.incident_update u WHERE u.incident = i.id) < ${UPDATES_MAX})
      RETURNING seq::text`,
     [id, state, message],
   )
   const [added] = rows
-  if (!added) throw new Fault('not_found', 'There is no such incident, or it is too long.')
+  if (!added)
+    throw new Fault(
+      'not_found',
+      `There is no such incident, or it has ${UPDATES_MAX} updates: it can only be resolved.`,
+    )
   await enqueueIncidentMails(client, added.seq)
 }
 

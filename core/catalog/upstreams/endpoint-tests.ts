@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg'
 import type { JsonObject } from '../../json.ts'
+import { storable } from '../listings/discovery/clean-text.ts'
 
 type Queryable = Pick<PoolClient, 'query'>
 
@@ -18,7 +19,7 @@ export interface PassedTest {
   readonly input: JsonObject
 }
 
-/** Characters of JSON; larger inputs are not stored. */
+/** Bytes of JSON; larger inputs are not stored. */
 const SAMPLE_MAX = 4_000
 
 /** Lists `METHOD /path` of the endpoints that neither a test call nor a customer has proven. */
@@ -51,12 +52,13 @@ export async function readEndpointDigest(
 /** Stores a passed test, and drops the oldest ones of the same endpoint. */
 export async function recordPassedTest(on: Queryable, test: PassedTest): Promise<void> {
   const { service, method, path, digest, latencyMs, input } = test
-  const text = JSON.stringify(input)
+  const sample = storable(input, SAMPLE_MAX)
   await on.query(
     `INSERT INTO hub.endpoint_test (service, method, path, digest, latency_ms, input)
-     VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (service, digest) DO UPDATE SET (passed_at, latency_ms, input) = (now(), $5, $6)`,
-    [service, method, path, digest, latencyMs, text.length > SAMPLE_MAX ? null : text],
+     VALUES ($1, $2, $3, $4, $5, CASE WHEN octet_length($6::jsonb::text) <= 20000 THEN $6::jsonb END)
+     ON CONFLICT (service, digest)
+       DO UPDATE SET (passed_at, latency_ms, input) = (now(), $5, excluded.input)`,
+    [service, method, path, digest, latencyMs, sample === null ? null : JSON.stringify(sample)],
   )
   await on.query(
     `DELETE FROM hub.endpoint_test WHERE service = $1 AND digest IN (

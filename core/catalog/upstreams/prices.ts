@@ -108,6 +108,8 @@ function isIncrease(before: PriceTerms, after: PriceTerms): boolean {
 
 const raisesUsage = (before: UpstreamMeter, after: UpstreamMeter): boolean =>
   after.unit !== before.unit ||
+  after.header !== before.header ||
+  after.pointer !== before.pointer ||
   BigInt(after.amount) * BigInt(before.per) > BigInt(before.amount) * BigInt(after.per) ||
   (after.ifAbsent === 'maximum' && before.ifAbsent !== 'maximum')
 

@@ -76,16 +76,19 @@ function servicePicker(
   const boxes = offered.map(({ slug, name }) =>
     check({ name: `${PICK}${slug}`, label: name, checked: chosen.includes(slug) }),
   )
-  const count = boxes.filter((box) => box.text.includes(' checked')).length + others.length
-  return html`<details class="picker"${count > 0 && html` open`}><summary>Services: ${
-    count === 0 ? 'all' : `${count} chosen`
-  }</summary><fieldset><legend>Allowed services</legend>
-<p class="hint">Choose none to allow all.</p><div class="boxes">${boxes}</div>${text({
+  const isChecked = ({ text: box }: Html) => box.split('<label', 1)[0]!.includes(' checked')
+  const count = boxes.filter(isChecked).length + others.length
+  const more = text({
     name: 'services',
     label: 'Other services',
     hint: 'Comma-separated slugs.',
     value: others.join(', '),
-  })}</fieldset></details>`
+  })
+  const isOpen = count > 0 || more.text.includes('aria-invalid')
+  return html`<details class="picker"${isOpen && html` open`}><summary>Services: ${
+    count === 0 ? 'all' : `${count} chosen`
+  }</summary><fieldset><legend>Allowed services</legend>
+<p class="hint">Choose none to allow all.</p><div class="boxes">${boxes}</div>${more}</fieldset></details>`
 }
 
 /** Inputs of the limits of a sub-key. @param key whose limits are shown */

@@ -12,7 +12,7 @@ import {
 import { type Html, html } from '../../html.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { cardTable, definitionList, pager, shortHash, timeAgo } from '../../table.ts'
+import { breakableHex, cardTable, definitionList, pager, shortHash, timeAgo } from '../../table.ts'
 import { payoutBadge } from './payouts.ts'
 
 type PayoutDetailsJson = PayoutJson & { readonly services: readonly PayoutSumsJson[] }
@@ -57,7 +57,7 @@ const about = (payout: PayoutJson): Html =>
     Amount: html`<strong>${formatDollars(payout.amount_microdollars)}</strong>`,
     'Deducted refunds':
       payout.recovered_microdollars > 0 && formatDollars(payout.recovered_microdollars),
-    To: shortHash(payout.address),
+    To: html`<code>${breakableHex(payout.address)}</code>`,
     Transaction: payout.transaction && shortHash(payout.transaction),
     Started: formatTime(payout.started_at),
     Ended: payout.ended_at && formatTime(payout.ended_at),

@@ -17,6 +17,7 @@ import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
 import {
+  breakableHex,
   cardTable,
   definitionList,
   pager,
@@ -181,7 +182,7 @@ const payoutTable = (payouts: readonly PayoutJson[]): Html =>
         number: true,
         cell: alignedColumn(payouts, (each) => each.amount_microdollars),
       },
-      { head: 'To', cell: ({ address: to }) => shortHash(to) },
+      { head: 'To', cell: ({ address: to }) => html`<code>${breakableHex(to)}</code>` },
       {
         head: 'Transaction',
         cell: ({ transaction: tx }) => (tx === null ? '–' : shortHash(tx)),
