@@ -263,6 +263,7 @@ export class HubClient {
     protocol?: PaymentProtocol,
   ) {
     const pay = await import('./pay.ts') // lazy: signing is slow to load
+    if (!pay.isPayable(offered, protocol)) return undefined
     const { account } = await this.#wallet()
     const { hostname: host } = new URL(path, this.#options.baseUrl)
     const limit = { host, maxAmount, lifetimeSeconds: pay.HUB_LIFETIME_SECONDS }

@@ -35,7 +35,7 @@ export async function createPaymentHeader(
   protocol: PaymentProtocol = 'x402',
 ): Promise<Readonly<Record<string, string>> | undefined> {
   const now = systemClock.now()
-  const offer = protocol === 'mpp' ? parseMppOffer(offered, now) : transferOffer(offered)
+  const offer = findOffer(offered, protocol, now)
   if (!offer) return undefined
   const terms = chooseTerms(offer, { host, maxAmount, ownWallets: [account.address] })
   const { header } = await signPayment(account, terms, now, lifetimeSeconds)
@@ -59,6 +59,18 @@ export async function createSellerPayment(
   const { header } = await signPayment(account, terms, now)
   return { [header.name.toLowerCase()]: header.value }
 }
+
+/** Returns true if a transfer can pay a 402. @throws PaymentTermsError if its offer is malformed */
+export const isPayable = (
+  offered: Pick<HubResponse, 'headers' | 'bytes'>,
+  protocol: PaymentProtocol = 'x402',
+): boolean => findOffer(offered, protocol, systemClock.now()) !== undefined
+
+const findOffer = (
+  offered: Pick<HubResponse, 'headers' | 'bytes'>,
+  protocol: PaymentProtocol,
+  now: Date,
+) => (protocol === 'mpp' ? parseMppOffer(offered, now) : transferOffer(offered))
 
 /** Offer of x402 with an entry that a transfer pays. */
 function transferOffer({ headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>) {

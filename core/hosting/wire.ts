@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Call } from '../plugin/index.ts'
 import { PARAMETER_STYLES } from '../plugin/upstreams.ts'
+import { findSchemaError } from '../plugin/validate.ts'
 import { DETAIL_MAX } from './limits.ts'
 import type { Piece } from './pieces.ts'
 
@@ -14,7 +15,11 @@ const headers = z.record(z.string(), z.string())
 const code = z.string().transform((text) => text.slice(0, 64))
 const detail = z.string().transform((text) => text.slice(0, DETAIL_MAX))
 const extras = z.record(z.string(), z.unknown())
-const schema = z.record(z.string(), z.unknown())
+const schema = z
+  .record(z.string(), z.unknown())
+  .refine((json) => !('$async' in json) && findSchemaError(json) === undefined, {
+    message: 'is no JSON Schema',
+  })
 
 /** Serialized error of a handler. */
 const ThrownError = z.discriminatedUnion('kind', [

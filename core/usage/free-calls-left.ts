@@ -43,7 +43,8 @@ export async function readFreeCallsLeft(
          AND (s.free_calls_per_month > 0 OR s.free_units <> '{}')
        ORDER BY used DESC, s.slug LIMIT $3) s
      CROSS JOIN LATERAL (
-       SELECT NULL AS unit, s.free_calls_per_month::float8 AS per_month WHERE s.free_calls_per_month > 0
+       SELECT NULL AS unit, s.free_calls_per_month::float8 AS per_month
+         WHERE s.free_calls_per_month > 0
        UNION ALL SELECT key, value::float8 FROM jsonb_each_text(s.free_units)) q
      ORDER BY s.used DESC, s.slug, q.unit NULLS FIRST`,
     [principals, monthStart(now), SERVICES_MAX],

@@ -162,7 +162,8 @@ export async function findService(
        v.version AS "priceVersion", e.input_schema AS "inputSchema",
        e.output_schema AS "outputSchema", NOT EXISTS (SELECT FROM untested u
          WHERE u.method = e.method AND u.path = e.path) AS tested,
-       (SELECT t.input FROM hub.content_version c, jsonb_array_elements(c.content -> 'endpoints') x
+       (SELECT t.input FROM hub.content_version c
+         CROSS JOIN LATERAL jsonb_array_elements(c.content -> 'endpoints') x
          JOIN hub.endpoint_test t ON t.service = $1 AND t.input IS NOT NULL
            AND t.digest = hub.endpoint_digest(c.content ->> 'baseUrl', x)
          WHERE c.subject = $1 AND c.state = 'approved' AND x ->> 'method' = e.method

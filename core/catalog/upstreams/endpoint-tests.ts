@@ -55,7 +55,8 @@ export async function recordPassedTest(on: Queryable, test: PassedTest): Promise
   const sample = storable(input, SAMPLE_MAX)
   await on.query(
     `INSERT INTO hub.endpoint_test (service, method, path, digest, latency_ms, input)
-     VALUES ($1, $2, $3, $4, $5, CASE WHEN octet_length($6::jsonb::text) <= 20000 THEN $6::jsonb END)
+     VALUES ($1, $2, $3, $4, $5,
+       CASE WHEN octet_length($6::jsonb::text) <= 20000 THEN $6::jsonb END)
      ON CONFLICT (service, digest)
        DO UPDATE SET (passed_at, latency_ms, input) = (now(), $5, excluded.input)`,
     [service, method, path, digest, latencyMs, sample === null ? null : JSON.stringify(sample)],

@@ -143,7 +143,7 @@ async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean
     ...intent,
     from: intent.payer,
     to: intent.payee,
-    value: amount,
+    value: intent.authorized ?? amount, // `amount` is what was seen to be taken
     isMaximum: intent.authorized !== null,
   })
   if (verdict.is === 'open') return false

@@ -1,5 +1,5 @@
 import type { LocalAccount } from 'viem'
-import { type Clock, elapsedMs, withTimeout } from '../../clock.ts'
+import { type Clock, elapsedMs } from '../../clock.ts'
 import type { Egress } from '../../egress/http.ts'
 import { Fault } from '../../errors.ts'
 import type { Log } from '../../log.ts'
@@ -13,12 +13,12 @@ import {
   Taken,
   Unresolved,
 } from '../../plugin/index.ts'
-import type { Asset, Hex } from '../chain/asset.ts'
+import type { Asset } from '../chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../chain/chain.ts'
 import type { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import { SignerUnavailable } from '../wallets/remote-account.ts'
 import type { Intents, OutflowCaps, UnresolvedCaps } from './intents.ts'
-import { judgeSent } from './judge-sent.ts'
+import { findSent } from './judge-sent.ts'
 import type { ListedTermsStore } from './listed-terms.ts'
 import { toPurchaseFault } from './purchase-faults.ts'
 import { deliveredReply, failureExtras, isComplete, LOST_PAYMENT } from './replies.ts'
@@ -225,7 +225,8 @@ async function commitPayment(
     park?.(false)
     throw new Fault('upstream_payment_terms', 'The seller repeats a challenge that was answered.')
   }
-  if (earlier?.payee !== signed.to || earlier.amount !== signed.value) {
+  const isSameKind = (earlier?.authorized !== null) === signed.isMaximum
+  if (earlier?.payee !== signed.to || earlier.amount !== signed.value || !isSameKind) {
     throw new Fault('upstream_payment_terms', 'The seller changed its terms after a payment.')
   }
   const validBefore = BigInt(earlier.validBefore.getTime()) / 1_000n
@@ -258,7 +259,12 @@ async function conclude(
     await store(id, 'paid', { transaction: tx, status })
     return deliveredReply(outcome.response, terms, tx)
   }
-  const transfer = await findPayment(deps, committed, tx)
+  const sent = { ...committed.signed, validBefore: expiryOf(committed.signed), tx }
+  const transfer = await findSent(
+    deps,
+    { ...sent, fromBlock: committed.fromBlock },
+    outcome.outcome === 'paid',
+  )
   const { reason, note: detail } = outcome.outcome === 'paid' ? UNPROVEN : outcome
   if (transfer?.value !== undefined) order.charge(micros(transfer.value))
   const taken = transfer?.value
@@ -281,19 +287,3 @@ const UNPROVEN = {
   reason: 'upstream_error',
   note: 'The chain does not show yet what the seller took.',
 } as const
-
-/**
- * Looks up the payment on the chain. One block is enough, because a charge that does not last is
- * refunded. If it is not found in time, the job `resolve-payments` learns the outcome later.
- */
-async function findPayment(
-  deps: BuyerDeps,
-  { signed, fromBlock }: CommittedPayment,
-  tx: Hex | undefined,
-) {
-  const sent = { ...signed, validBefore: expiryOf(signed), fromBlock, tx }
-  const verdict = await withTimeout(LOOKUP_TIMEOUT_MS, judgeSent({ ...deps, finality: 1n }, sent))
-  return verdict?.is === 'paid' ? verdict : undefined
-}
-
-const LOOKUP_TIMEOUT_MS = 10_000

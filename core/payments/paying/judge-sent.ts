@@ -1,3 +1,4 @@
+import { elapsedMs, sleep, withTimeout } from '../../clock.ts'
 import type { Hex } from '../chain/asset.ts'
 import {
   type AuthorizedTransfer,
@@ -21,4 +22,27 @@ export function judgeSent(deps: VerdictDeps, sent: SentPayment): Promise<Payment
   return sent.isMaximum
     ? judgePermit(deps, { ...sent, owner, payTo, isForeign: true })
     : judgeAuthorization(deps, sent)
+}
+
+const LOOKUP_TIMEOUT_MS = 10_000
+const LOOK_AGAIN_MS = 500
+
+/**
+ * Looks up a payment on the chain. One block is enough, because a charge that does not last is
+ * refunded. If it is not found in time, the job `resolve-payments` learns the outcome later.
+ * @param waits true if the seller says that it took the payment: our node may be a block behind
+ */
+export async function findSent(
+  deps: VerdictDeps,
+  sent: SentPayment,
+  waits: boolean,
+): Promise<(PaymentVerdict & { readonly is: 'paid' }) | undefined> {
+  const until = elapsedMs() + LOOKUP_TIMEOUT_MS
+  for (;;) {
+    const look = judgeSent({ ...deps, finality: 1n }, sent)
+    const verdict = await withTimeout(until - elapsedMs(), look)
+    if (verdict?.is === 'paid') return verdict
+    if (!waits || verdict?.is !== 'open' || elapsedMs() + LOOK_AGAIN_MS > until) return undefined
+    await sleep(LOOK_AGAIN_MS)
+  }
 }

@@ -88,7 +88,8 @@ function servicePicker(
   return html`<details class="picker"${isOpen && html` open`}><summary>Services: ${
     count === 0 ? 'all' : `${count} chosen`
   }</summary><fieldset><legend>Allowed services</legend>
-<p class="hint">Choose none to allow all.</p><div class="boxes">${boxes}</div>${more}</fieldset></details>`
+<p class="hint">Choose none to allow all.</p><div class="boxes">${boxes}</div>${more}
+</fieldset></details>`
 }
 
 /** Inputs of the limits of a sub-key. @param key whose limits are shown */
