@@ -20,7 +20,7 @@ import { waitingPayoutTests } from './waiting-payouts.ts'
 import { walletTransferTests } from './wallet-transfer-tests.ts'
 
 describe('pages of finance and administrators in a browser', function () {
-  this.timeout(120_000)
+  this.timeout(240_000) // starting the browser and axe take time
   const admin = createAdmin()
   const tabs = useTabs(() => hub().url)
   const hub = useHub({ config: { admins: [admin.wallet] } })

@@ -36,6 +36,8 @@ export const LAYOUT_SHIFT = `new Promise((resolve) => {
 
 /** Too little to be seen: the share of the window that moves, times the share by which it does. */
 const SHIFT_MAX = 0.001
+/** A busy browser may draw a table before all of it has arrived; what the page does itself recurs. */
+const LOADS_MAX = 3
 
 /** Width of the narrowest phones, in CSS pixels. */
 const PHONE_WIDTH = 320
@@ -106,8 +108,12 @@ export function useTabs(url: () => string) {
       expect(await violations(page, run), `${path}${where}`).to.deep.equal([])
     await page.setBypassCSP(true) // for axe
     await emulate({ scheme: 'light', width: 1_200 })
-    expect((await go(path))?.status(), path).to.equal(status)
-    expect(await page.evaluate(LAYOUT_SHIFT), `${path} shifts its layout`).to.be.below(SHIFT_MAX)
+    let shift = SHIFT_MAX
+    for (let loads = 0; loads < LOADS_MAX && shift >= SHIFT_MAX; loads++) {
+      expect((await go(path))?.status(), path).to.equal(status)
+      shift = Number(await page.evaluate(LAYOUT_SHIFT))
+    }
+    expect(shift, `${path} shifts its layout`).to.be.below(SHIFT_MAX)
     expect(await page.evaluate(WEIGHT), `${path} is heavy`).to.be.within(1, WEIGHT_MAX)
     await assertNone(DUPLICATE_IDS, 'has duplicate ids')
     await assertNone(CLIPPED_TABLES, 'hides a column')
