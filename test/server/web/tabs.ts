@@ -36,7 +36,7 @@ export const LAYOUT_SHIFT = `new Promise((resolve) => {
 
 /** Too little to be seen: the share of the window that moves, times the share by which it does. */
 const SHIFT_MAX = 0.001
-/** A busy browser may draw a table before all of it has arrived; what the page does itself recurs. */
+/** A busy browser may draw half a table first; what the page itself moves is moved each time. */
 const LOADS_MAX = 3
 
 /** Width of the narrowest phones, in CSS pixels. */
