@@ -263,11 +263,10 @@ export class HubClient {
     protocol?: PaymentProtocol,
   ) {
     const pay = await import('./pay.ts') // lazy: signing is slow to load
-    if (!pay.isPayable(offered, protocol)) return undefined
-    const { account } = await this.#wallet()
     const { hostname: host } = new URL(path, this.#options.baseUrl)
     const limit = { host, maxAmount, lifetimeSeconds: pay.HUB_LIFETIME_SECONDS }
-    return pay.createPaymentHeader(account, offered, limit, protocol)
+    const openAccount = async () => (await this.#wallet()).account
+    return pay.createPaymentHeader(openAccount, offered, limit, protocol)
   }
 
   /** Returns the wallet after checking that hub and wallet are both sandbox or both real. */

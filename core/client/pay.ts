@@ -26,17 +26,19 @@ export type PaymentProtocol = 'x402' | 'mpp'
  * Signs the header that pays an offer: USDC on Base by EIP-3009, for the requested host, within the
  * limit. Every call signs a new payment, by x402 unless another protocol is named. Undefined if no
  * transfer can pay the 402: it asks for credits, a permit, a challenge, or another protocol.
+ * @param openAccount called only if there is an offer
  * @throws PaymentTermsError
  */
 export async function createPaymentHeader(
-  account: Pick<LocalAccount, 'address' | 'signTypedData'>,
+  openAccount: () => Promise<Pick<LocalAccount, 'address' | 'signTypedData'>>,
   offered: Pick<HubResponse, 'headers' | 'bytes'>,
   { host, maxAmount, lifetimeSeconds }: PaymentLimit,
   protocol: PaymentProtocol = 'x402',
 ): Promise<Readonly<Record<string, string>> | undefined> {
   const now = systemClock.now()
-  const offer = findOffer(offered, protocol, now)
+  const offer = protocol === 'mpp' ? parseMppOffer(offered, now) : transferOffer(offered)
   if (!offer) return undefined
+  const account = await openAccount()
   const terms = chooseTerms(offer, { host, maxAmount, ownWallets: [account.address] })
   const { header } = await signPayment(account, terms, now, lifetimeSeconds)
   return { [header.name.toLowerCase()]: header.value }
@@ -59,18 +61,6 @@ export async function createSellerPayment(
   const { header } = await signPayment(account, terms, now)
   return { [header.name.toLowerCase()]: header.value }
 }
-
-/** Returns true if a transfer can pay a 402. @throws PaymentTermsError if its offer is malformed */
-export const isPayable = (
-  offered: Pick<HubResponse, 'headers' | 'bytes'>,
-  protocol: PaymentProtocol = 'x402',
-): boolean => findOffer(offered, protocol, systemClock.now()) !== undefined
-
-const findOffer = (
-  offered: Pick<HubResponse, 'headers' | 'bytes'>,
-  protocol: PaymentProtocol,
-  now: Date,
-) => (protocol === 'mpp' ? parseMppOffer(offered, now) : transferOffer(offered))
 
 /** Offer of x402 with an entry that a transfer pays. */
 function transferOffer({ headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>) {

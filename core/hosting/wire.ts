@@ -15,11 +15,10 @@ const headers = z.record(z.string(), z.string())
 const code = z.string().transform((text) => text.slice(0, 64))
 const detail = z.string().transform((text) => text.slice(0, DETAIL_MAX))
 const extras = z.record(z.string(), z.unknown())
-const schema = z
-  .record(z.string(), z.unknown())
-  .refine((json) => !('$async' in json) && findSchemaError(json) === undefined, {
-    message: 'is no JSON Schema',
-  })
+const schema = z.record(z.string(), z.unknown()).superRefine((json, context) => {
+  const message = findSchemaError(json)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
 
 /** Serialized error of a handler. */
 const ThrownError = z.discriminatedUnion('kind', [

@@ -103,7 +103,7 @@ const leaseDueMails = (pool: Pool): Promise<readonly MailRow[]> =>
       `UPDATE hub.mail m SET attempts = attempts + 1,
          next_at = now() + make_interval(secs => $2)
        FROM (SELECT id FROM hub.mail WHERE next_at <= now()
-         ORDER BY template = 'incident', next_at LIMIT $1 -- sign-in links expire
+         ORDER BY expires_at, next_at LIMIT $1
          FOR UPDATE SKIP LOCKED) due
        WHERE m.id = due.id
        RETURNING m.id, m.template, m.recipient, m.subject_id AS subject, m.attempts`,

@@ -53,13 +53,8 @@ export function parseChallenges(
 }
 
 /** Nonce of the transfer that pays a challenge. */
-export const challengeHash = ({
-  id,
-  realm,
-}: {
-  readonly id: string
-  readonly realm: string
-}): Hex => keccak256(toHex(`${id}${realm}`))
+export const challengeHash = ({ id, realm }: Readonly<Record<'id' | 'realm', string>>): Hex =>
+  keccak256(toHex(`${id}${realm}`))
 
 /** Encodes the terms of a challenge, its parameter `request`. */
 export const encodeRequest = (request: unknown): string =>

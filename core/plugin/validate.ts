@@ -103,9 +103,17 @@ export function compile({ json }: Schema<unknown>): Check {
   return check
 }
 
-/** Returns why a value is no schema of JSON Schema 2020-12, without compiling it. */
+/**
+ * Returns why a value is no schema of JSON Schema 2020-12, without compiling it. Ajv's own `$async`
+ * would make every check pass.
+ */
 export function findSchemaError(json: Readonly<Record<string, unknown>>): string | undefined {
-  return ajv.first.validateSchema(json) === true ? undefined : ajv.first.errorsText()
+  if ('$async' in json) return '$async is no keyword of JSON Schema'
+  try {
+    return ajv.first.validateSchema(json) === true ? undefined : ajv.first.errorsText()
+  } catch (error) {
+    return (error as Error).message // for another $schema
+  }
 }
 
 function toIssue(error: ErrorObject): Issue {

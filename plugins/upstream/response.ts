@@ -9,7 +9,7 @@ import {
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
 import { containsSecret, guardSecrets } from './secrets.ts'
-import { reportUsage } from './usage.ts'
+import { parse, reportUsage } from './usage.ts'
 
 /** Response headers that are always relayed; the provider may name more. */
 const RELAYED_HEADERS: readonly string[] = [
@@ -53,12 +53,15 @@ export function replyOf(
     if (repeatsSecret(upstream, response)) throw brokenFailure(response, 'It repeats a secret.')
     const isSuccess = !passes && !stream && !BODILESS_STATUSES.has(status)
     if (isSuccess && body.length === 0) throw brokenFailure(response, 'It is empty.')
-    if (isSuccess && endpoint.output && body.length <= PARSED_BYTES_MAX && !isJson(body))
-      throw brokenFailure(response, 'It is no JSON.')
+    const mustBeJson = isSuccess && endpoint.output && body.length <= PARSED_BYTES_MAX
+    const hasUsage = endpoint.metered?.pointer !== undefined
+    const document = mustBeJson || hasUsage ? parse(body) : undefined
+    if (mustBeJson && document === undefined) throw brokenFailure(response, 'It is no JSON.')
     const shown = pick(headers, [...RELAYED_HEADERS, ...upstream.responseHeaders])
     const sent = stream ? guardSecrets(stream, upstream.injected) : body
     const isCharged = endpoint.charges?.includes(status) === true
-    if (endpoint.metered && (isCharged || !passes)) reportUsage(endpoint.metered, response, meter)
+    if (endpoint.metered && (isCharged || !passes))
+      reportUsage(endpoint.metered, headers, document, meter)
     return new Reply(sent, { status, headers: shown, isCharged })
   } catch (error) {
     stream?.destroy()
@@ -123,15 +126,6 @@ const repeatsSecret = ({ injected }: Upstream, { headers, body }: EgressResponse
   injected.length > 0 &&
   (containsSecret(injected, body) ||
     containsSecret(injected, Object.values(headers).flat().join('\n')))
-
-function isJson(body: Buffer): boolean {
-  try {
-    JSON.parse(body.toString('utf8'))
-    return true
-  } catch {
-    return false
-  }
-}
 
 function pick(headers: EgressResponse['headers'], names: readonly string[]) {
   const out: Record<string, string> = {}

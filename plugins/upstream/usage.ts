@@ -5,17 +5,17 @@ const POINTER_BYTES_MAX = 1_048_576
 
 /**
  * Reports the usage that a response states. More than the maximum covers costs the maximum.
+ * @param document parsed body, if the usage is in it
  * @throws Failure `upstream_error` if it states no natural number, or nothing where that fails
  */
 export function reportUsage(
   { unit, ifAbsent, header, pointer }: UpstreamMeter,
-  response: EgressResponse,
+  headers: EgressResponse['headers'],
+  document: unknown,
   meter: Call<unknown>['meter'],
 ): void {
   const stated =
-    pointer === undefined
-      ? quantityIn(response.headers[header ?? ''])
-      : valueAt(pointer, parse(response.body))
+    pointer === undefined ? quantityIn(headers[header ?? '']) : valueAt(pointer, document)
   if (stated !== undefined && stated !== null) {
     if (!isQuantity(stated)) throw usageFailure('is no natural number')
     meter(unit, stated)
@@ -33,7 +33,7 @@ const quantityIn = (text: string | readonly string[] | undefined): unknown =>
   typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : text
 
 /** Parses JSON; undefined for other bodies, larger ones, and streams, whose body is empty. */
-function parse(body: Buffer): unknown {
+export function parse(body: Buffer): unknown {
   if (body.length > POINTER_BYTES_MAX) return undefined
   try {
     return JSON.parse(body.toString('utf8'))

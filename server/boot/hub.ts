@@ -33,6 +33,7 @@ import { MppChallenges } from '../../core/payments/receiving/mpp-challenges.ts'
 import { OfferSigner } from '../../core/payments/receiving/offer-signer.ts'
 import { createOffers, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { Host } from '../../core/plugin/index.ts'
+import { cachedFor } from '../../core/runtime/cache.ts'
 import { PendingTasks } from '../../core/runtime/pending-tasks.ts'
 import { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import { CallLog } from '../../core/usage/calls.ts'
@@ -159,17 +160,11 @@ const openBuyer = (
     cautionsOf: (listing, request) => purchaseCautions(pool, ports.clock, listing, request),
   })
 
-/** Approves Permit2 for the spend wallet, once per process unless it fails. */
-function approvalOf({ facilitator, spend }: HubOptions['money']) {
-  let approval: Promise<void> | undefined
-  if (!facilitator.approvePermit2) return undefined
-  const approve = facilitator.approvePermit2
-  return () =>
-    (approval ??= approve(spend).catch((error: unknown) => {
-      approval = undefined
-      throw error
-    }))
-}
+const APPROVAL_MS = 86_400_000
+
+/** Approves Permit2 for the spend wallet; once that is done, it is looked at again after a day. */
+const approvalOf = ({ facilitator: { approvePermit2 }, spend }: HubOptions['money']) =>
+  approvePermit2 && cachedFor(APPROVAL_MS, () => approvePermit2(spend).then(() => true))
 
 /** Opens the renderer. Its user agent names the browser and the hub. */
 const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Renderer =>

@@ -45,6 +45,8 @@ export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   }
 }
 
+type ReadyMessage = WorkerMessage & { readonly hub: 'ready' }
+
 class WorkerPool implements Servers {
   readonly #config: Config
   readonly #log: Log
@@ -54,9 +56,10 @@ class WorkerPool implements Servers {
   readonly #registry = new AggregatorRegistry()
   /** Workers that may listen: the others have nothing to drain. */
   readonly #listening = new WeakSet<Worker>()
-  /** Leases of workers: others need not wait until that of a dead one ends by itself. */
-  readonly #leases = new WeakMap<Worker, string>()
-  /** Ends a lease in the database, as soon as that is open. */
+  /**
+   * Ends a lease in the database, as soon as that is open: others need not wait until the lease of
+   * a dead worker ends by itself.
+   */
   endLease: (id: string) => Promise<void> = async () => {}
   /** Workers that are replaced before they exit. */
   readonly #failing = new WeakSet<Worker>()
@@ -117,7 +120,7 @@ class WorkerPool implements Servers {
 
   async #fork(): Promise<number> {
     const { worker, missed } = forkWorker()
-    const port = await new Promise<number>((resolve, reject) => {
+    const { port, lease } = await new Promise<ReadyMessage>((resolve, reject) => {
       worker.on('message', (said: WorkerMessage) => {
         if (said.hub === 'hello') void this.#sendSandboxPlace(worker)
         else if (said.hub === 'opened') void this.#letListen(worker)
@@ -125,8 +128,7 @@ class WorkerPool implements Servers {
         else if (said.hub === 'failing') this.#replaceFailing(worker, said.origin)
         else if (said.hub === 'ready') {
           this.#listening.add(worker)
-          this.#leases.set(worker, said.lease)
-          resolve(said.port)
+          resolve(said)
         } else if (said.hub === 'failed') {
           reject(said.misconfigured ? new ConfigError(said.message) : new Error(said.message))
         }
@@ -136,7 +138,7 @@ class WorkerPool implements Servers {
       })
       for (const message of missed.splice(0)) worker.emit('message', message)
     })
-    this.#watch(worker)
+    this.#watch(worker, lease)
     return port
   }
 
@@ -148,9 +150,9 @@ class WorkerPool implements Servers {
   }
 
   /** Replaces a worker after its exit. */
-  #watch(worker: Worker): void {
+  #watch(worker: Worker, lease: string): void {
     const replace = (code: number | null, signal: string | null): void => {
-      void this.endLease(this.#leases.get(worker)!)
+      void this.endLease(lease)
       if (this.#stopping) return
       this.#log.warn({ worker: worker.process.pid, code, signal }, 'worker exited')
       if (!this.#failing.has(worker)) void this.#replace()

@@ -52,34 +52,40 @@ export async function closeOpenPayments(
   return before
 }
 
+interface KnownPayment {
+  readonly tx: Hex
+  /** Microdollars that were taken. */
+  readonly value: bigint
+}
+
 /** Reads the transactions of payments by nonce. Payouts are made again on the new chain. */
-async function readKnownTransactions(pool: Pool): Promise<ReadonlyMap<string, Hex>> {
-  const { rows } = await pool.query<{ nonce: string; transaction: Hex }>(
-    `SELECT nonce, transaction FROM hub.payment_claim
+async function readKnownTransactions(pool: Pool): Promise<ReadonlyMap<string, KnownPayment>> {
+  const { rows } = await pool.query<KnownPayment & { readonly nonce: string }>(
+    `SELECT nonce, transaction AS tx, amount AS value FROM hub.payment_claim
        WHERE state IN ('pending', 'settled') AND transaction IS NOT NULL
-     UNION ALL SELECT nonce, transaction FROM hub.payment_intent
+     UNION ALL SELECT nonce, transaction, amount FROM hub.payment_intent
        WHERE state = 'paid' AND transaction IS NOT NULL`,
   )
-  return new Map(rows.map(({ nonce, transaction }) => [nonce, transaction]))
+  return new Map(rows.map(({ nonce, ...payment }) => [nonce, payment]))
 }
 
 /** The lost chain as far as it is known: final, and after the expiry of every authorization. */
-const endedChain = (chain: Chain, known: ReadonlyMap<string, Hex>): Chain => ({
+const endedChain = (chain: Chain, known: ReadonlyMap<string, KnownPayment>): Chain => ({
   ...chain,
   head: async () => ({ number: LAST_BLOCK, time: END_OF_TIME }),
   authorizationState: async (_, nonce) => known.has(nonce),
   async authorizationOutcome(_, nonce) {
-    const tx = known.get(nonce)
-    if (tx === undefined) return { outcome: 'unused', at: LAST_BLOCK, blockTime: END_OF_TIME }
-    return { outcome: 'used', tx, block: 0n }
+    const payment = known.get(nonce)
+    if (!payment) return { outcome: 'unused', at: LAST_BLOCK, blockTime: END_OF_TIME }
+    return { outcome: 'used', tx: payment.tx, block: 0n }
   },
-  async permitOutcome({ nonce, value }) {
-    const tx = known.get(nonce)
-    if (tx === undefined) return { outcome: 'unused', blockTime: END_OF_TIME }
-    return { outcome: 'used', tx, block: 0n, value }
+  async permitOutcome({ nonce }) {
+    const payment = known.get(nonce)
+    if (!payment) return { outcome: 'unused', blockTime: END_OF_TIME }
+    return { outcome: 'used', ...payment, block: 0n }
   },
   transferEvidence: async ({ nonce = '', tx }) =>
-    known.get(nonce) === tx
+    known.get(nonce)?.tx === tx
       ? { found: 'confirmed', block: 0n, confirmations: LAST_BLOCK }
       : { found: 'missing' },
 })

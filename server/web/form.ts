@@ -64,11 +64,19 @@ export interface FileSource {
   readonly tooLarge: string
 }
 
-/** Field builders of one form. @param place tells apart forms of the page with the same action */
-export function formFields(act: string, submission: Submission | undefined, place?: string) {
-  const mine = submission?.act === act ? submission : undefined
+/**
+ * Field builders of one form.
+ * @param hidden hidden fields that tell it apart from other forms of the page with its action
+ */
+export function formFields(
+  act: string,
+  submission: Submission | undefined,
+  hidden: Readonly<Record<string, string>> = {},
+) {
+  const mine = submission?.act === act && hasValues(submission, hidden) ? submission : undefined
   const valueOf = ({ name, value = '' }: FieldOptions) => mine?.values[name] ?? value
-  const idOf = ({ name }: FieldOptions) => [act, !mine && place, name].filter(Boolean).join('-')
+  const idOf = ({ name }: FieldOptions) =>
+    [act, ...(mine ? [] : Object.values(hidden)), name].filter(Boolean).join('-')
   /** Adds label, hint and error to an input, which receives the common attributes. */
   const labeled = (field: FieldOptions, input: (attributes: Html) => Html): Html => {
     const id = idOf(field)
@@ -99,22 +107,10 @@ ${input(attributes)}${field.hint && html`<p class="hint" id="${id}-hint">${field
     }${error !== undefined && html`<p class="error">${toSentence(error)}</p>`}</div>`
   }
   return {
+    /** Refused values of this form, which are shown again. */
+    submitted: mine,
     text: (field: TextField): Html =>
-      labeled(field, (attributes) =>
-        (field.lines ?? 1) > 1
-          ? html`<textarea ${attributes} rows="${field.lines}" spellcheck="false">
-${valueOf(field)}</textarea>${field.file && fileInput(idOf(field), field.label, field.file)}`
-          : html`<input ${attributes} type="${field.type ?? 'text'}" value="${valueOf(field)}"${
-              field.numeric === true && new Html(' inputmode="decimal"')
-            }${field.size !== undefined && html` size="${field.size}"`}${
-              field.max !== undefined && html` maxlength="${field.max}"`
-            }${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${
-              field.suggestions && html` list="${idOf(field)}-list"`
-            }
-${html`autocomplete="${field.autocomplete ?? 'off'}"`}>${
-              field.suggestions && suggestionList(idOf(field), field.suggestions)
-            }`,
-      ),
+      labeled(field, (attributes) => textInput(field, idOf(field), valueOf(field), attributes)),
     select: (field: FieldOptions, options: SelectOptions): Html => {
       const list = selectOptions(options, valueOf(field))
       return labeled(field, (attributes) => html`<select ${attributes}>${list}</select>`)
@@ -125,6 +121,24 @@ ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>${
       check({ name: 'sure', label: 'I am sure', required: true, ...(hint && { hint }) }),
   }
 }
+
+const textInput = (field: TextField, id: string, value: string, attributes: Html): Html =>
+  (field.lines ?? 1) > 1
+    ? html`<textarea ${attributes} rows="${field.lines}" spellcheck="false">
+${value}</textarea>${field.file && fileInput(id, field.label, field.file)}`
+    : html`<input ${attributes} type="${field.type ?? 'text'}" value="${value}"${
+        field.numeric === true && new Html(' inputmode="decimal"')
+      }${field.size !== undefined && html` size="${field.size}"`}${
+        field.max !== undefined && html` maxlength="${field.max}"`
+      }${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${
+        field.suggestions && html` list="${id}-list"`
+      }
+${html`autocomplete="${field.autocomplete ?? 'off'}"`}>${
+        field.suggestions && suggestionList(id, field.suggestions)
+      }`
+
+const hasValues = ({ values }: Submission, wanted: Readonly<Record<string, string>>): boolean =>
+  Object.entries(wanted).every(([name, value]) => values[name] === value)
 
 const suggestionList = (field: string, texts: readonly string[]): Html =>
   html`<datalist id="${field}-list">${texts.map(

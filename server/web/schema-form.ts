@@ -58,8 +58,8 @@ const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value, null, 2)
 
 /**
- * Renders the fields. Required ones are filled with the sample, or with an example of the schema;
- * a field without either is empty.
+ * Renders the fields, filled with the sample; required ones that it lacks are filled with an
+ * example, default or choice of the schema, or empty.
  * @param sample input of a call that was delivered
  */
 export function inputFormFields(

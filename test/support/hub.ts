@@ -49,7 +49,7 @@ export async function startTestHub(
     /** @defaultValue a new database of the shared server */
     readonly database?: FreshDatabase
     readonly clock?: Clock
-    /** Without `jobs: true` no jobs run: they take half of the time of a start. */
+    /** Without `jobs: true` no jobs run: they take much of the time of a start. */
     readonly config?: Partial<Config>
     readonly chainIdentity?: ChainIdentity
   } = {},

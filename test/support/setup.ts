@@ -43,7 +43,7 @@ export async function mochaGlobalSetup(): Promise<void> {
   if (version) await findProgramsOf(version) // before several processes install the same package
 }
 
-/** File system in memory, of Linux: databases are created and deleted ten times as fast. */
+/** File system in memory, of Linux: databases are created and deleted much faster. */
 const MEMORY = '/dev/shm'
 const MIN_BYTES = 4 * 1024 ** 3
 

@@ -91,7 +91,7 @@ const isDefined = ({ $defs }: JsonObject, ref: unknown): boolean =>
   isJsonObject($defs) &&
   Object.hasOwn($defs, ref.slice('#/$defs/'.length))
 
-/** Returns why a schema is invalid, or cannot be compiled, such as a pattern of no RE2. */
+/** Returns why a schema is invalid, or cannot be compiled, as a pattern that RE2 lacks. */
 function compileError(schema: JsonObject): string | undefined {
   const wrong = findSchemaError(schema)
   if (wrong !== undefined) return wrong.slice(0, 200)

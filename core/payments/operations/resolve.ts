@@ -145,6 +145,7 @@ async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean
     to: intent.payee,
     value: intent.authorized ?? amount, // `amount` is what was seen to be taken
     isMaximum: intent.authorized !== null,
+    tx: intent.tx ?? undefined,
   })
   if (verdict.is === 'open') return false
   if (verdict.is === 'void') {

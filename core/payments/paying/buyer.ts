@@ -57,7 +57,7 @@ export interface BuyerDeps {
     request: ReturnType<typeof withMethod>,
   ) => Promise<readonly QuoteCaution[]>
   /** Approves Permit2 for the spend wallet; undefined: nothing is bought at metered prices. */
-  readonly approvePermit2?: (() => Promise<void>) | undefined
+  readonly approvePermit2?: (() => Promise<unknown>) | undefined
   /** Confirmations after which a small transfer is final. */
   readonly finality: bigint
 }
@@ -259,15 +259,12 @@ async function conclude(
     await store(id, 'paid', { transaction: tx, status })
     return deliveredReply(outcome.response, terms, tx)
   }
-  const sent = { ...committed.signed, validBefore: expiryOf(committed.signed), tx }
-  const transfer = await findSent(
-    deps,
-    { ...sent, fromBlock: committed.fromBlock },
-    outcome.outcome === 'paid',
-  )
+  const { signed, fromBlock } = committed
+  const sent = { ...signed, validBefore: expiryOf(signed), fromBlock, tx }
+  const transfer = await findSent(deps, sent, outcome.outcome === 'paid')
   const { reason, note: detail } = outcome.outcome === 'paid' ? UNPROVEN : outcome
-  if (transfer?.value !== undefined) order.charge(micros(transfer.value))
   const taken = transfer?.value
+  if (taken !== undefined) order.charge(micros(taken))
   if (transfer && response && isComplete(outcome)) {
     await store(id, 'paid', { transaction: transfer.tx, status, taken })
     return deliveredReply(response, terms, transfer.tx)

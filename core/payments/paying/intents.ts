@@ -19,6 +19,8 @@ export interface Intent {
   readonly nonce: Hex
   readonly validBefore: Date
   readonly fromBlock: bigint
+  /** Transaction that the seller named or the chain shows. */
+  readonly tx: Hex | null
 }
 
 /**
@@ -73,7 +75,8 @@ export interface IntentResult {
 }
 
 const INTENT_COLUMNS = `i.call, a.code AS owner, i.payer, i.payee, i.amount,
-  i.authorized, i.nonce, i.valid_before AS "validBefore", i.from_block AS "fromBlock"`
+  i.authorized, i.nonce, i.valid_before AS "validBefore", i.from_block AS "fromBlock",
+  i.transaction AS tx`
 
 const COMMIT = `SELECT hub.commit_payment(p, $2::bigint[])
   FROM hub.api_key k CROSS JOIN LATERAL json_populate_record(NULL::hub.payment_intent,

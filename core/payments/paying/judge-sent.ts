@@ -42,7 +42,7 @@ export async function findSent(
     const look = judgeSent({ ...deps, finality: 1n }, sent)
     const verdict = await withTimeout(until - elapsedMs(), look)
     if (verdict?.is === 'paid') return verdict
-    if (!waits || verdict?.is !== 'open' || elapsedMs() + LOOK_AGAIN_MS > until) return undefined
+    if (!waits || verdict?.is === 'void' || elapsedMs() + LOOK_AGAIN_MS > until) return undefined
     await sleep(LOOK_AGAIN_MS)
   }
 }

@@ -8,7 +8,8 @@ const REASON_TEXTS = {
   malformed_offer: 'The seller sent a malformed offer.',
   extension: 'The seller requires an x402 extension that the hub does not support.',
   resource: 'The offer is for another host than the requested one.',
-  scheme: 'The seller does not accept the scheme "exact" with EIP-3009.',
+  scheme:
+    'The seller accepts neither the scheme "exact" with EIP-3009 nor another one that can be paid.',
   network: 'The seller does not accept payments on Base.',
   asset: 'The seller does not accept USDC at its canonical address.',
   domain: 'The offer names another EIP-712 domain than that of USDC.',

@@ -124,9 +124,9 @@ async function verifyClaimed(
   if (!verified.valid) throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
   // After the verification, because anybody can send unsigned payments in the name of a wallet.
   const { owedMax } = terms
-  const isNewWork = terms.isMetered && owedMax !== undefined && !claim.mayBeSent
-  const isTrustedWork = !isNewWork || (await claims.trust.startOnTrust(claim.id, owedMax))
-  if (!isTrustedWork) throw refused(TOO_MUCH_OWED)
+  const isNewDebt = owedMax !== undefined && !claim.mayBeSent
+  if (isNewDebt && !(await claims.trust.startOnTrust(claim.id, owedMax)))
+    throw refused(TOO_MUCH_OWED)
   return { claim, payment: accepted.payment, requirement }
 }
 

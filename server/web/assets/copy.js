@@ -2,7 +2,7 @@
 async function copyText(button) {
   const text = button.dataset.copy || button.parentElement.querySelector('code').textContent
   await navigator.clipboard.writeText(text)
-  button.textContent = button.querySelector('svg') ? '✓' : 'Copied'
+  button.textContent = button.closest('.hash') ? '✓' : 'Copied'
   if (button.ariaLabel) button.ariaLabel = button.ariaLabel.replace(/^Copy\b/, 'Copied')
 }
 

@@ -26,7 +26,7 @@ const limit = { host: 'hub.test', maxAmount: 3_000n, lifetimeSeconds: 360n }
 describe('the payment of an MPP challenge', () => {
   const pay = (header: string, changed: object = {}) =>
     createPaymentHeader(
-      account,
+      async () => account,
       { headers: { 'www-authenticate': header }, bytes: Buffer.from('{}') },
       { ...limit, ...changed },
       'mpp',

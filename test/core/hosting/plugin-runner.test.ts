@@ -35,6 +35,18 @@ describe('the declaration of a plugin', () => {
     const service = serviceOf(message.declared, {} as IsolatedPlugin)
     expect(service.endpoints['POST /search']).to.deep.include(endpoint)
   })
+
+  it('is refused if one of its schemas is none, or would let every value pass', () => {
+    for (const input of [{ type: 5 }, { type: 'object', $async: true }, { $schema: 'urn:own' }]) {
+      const endpoints = { 'POST /do': { summary: 'Does it.', price: { fixed: '1' }, input } }
+      const about = { slug: 'a', name: 'A', category: 'data', summary: 'Does it.', provider: 'p' }
+      const declared = { ...about, endpoints, schedules: {}, hasIsListed: false }
+      const read = () => readMessage(JSON.stringify({ is: 'opened', declared }))
+      expect(read, JSON.stringify(input)).to.throw(/POST \/do.input/)
+      Object.assign(endpoints['POST /do'], { input: { type: 'object' } })
+      expect(read).not.to.throw()
+    }
+  })
 })
 
 describe('a plugin that sends oversized messages', () => {

@@ -1,6 +1,6 @@
 import { wrapFetchWithPayment } from '@x402/fetch'
 import { expect } from 'chai'
-import { reportUsage } from '../../../plugins/upstream/usage.ts'
+import { parse, reportUsage } from '../../../plugins/upstream/usage.ts'
 import { useMeteredPayer } from '../../stories/metered-payer.ts'
 import { claimsOf } from '../../support/receipt-claims.ts'
 import { type Body, json, type useUpstream } from './fixture.ts'
@@ -179,8 +179,7 @@ export function itIsMetered(world: ReturnType<typeof useUpstream>): void {
     const report = (ifAbsent: 'fail' | 'free', of: Buffer) => {
       const counted: unknown[] = []
       const meter = { unit: 'tokens', amount: 7, per: 3, pointer: '/n', ifAbsent }
-      const response = { status: 200, headers: {}, trailers: {}, body: of } as never
-      reportUsage(meter, response, (...usage) => counted.push(usage) > 0)
+      reportUsage(meter, {}, parse(of), (...usage) => counted.push(usage) > 0)
       return counted
     }
     expect(report('fail', Buffer.from('{"n":7}'))).to.deep.equal([['tokens', 7]])

@@ -81,7 +81,7 @@ describe('documentation', () => {
     expect((await get('/docs/reference/none')).status).to.equal(404)
   })
 
-  it('shows a request for each operation; those that read without parameters work', async () => {
+  it('shows a request for each operation, with an address that the hub serves', async () => {
     const { body: openapi } = await readOpenApi(hub().url)
     const tags = Object.values(openapi['paths'] as object).flatMap((methods) =>
       (Object.values(methods as object) as { tags: string[] }[]).map((each) => each.tags[0]!),

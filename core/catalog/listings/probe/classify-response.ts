@@ -34,7 +34,7 @@ export interface ProbeVerdict {
 
 /**
  * Classifies the response to an unpaid request. A 402 with an offer that any client can pay is up.
- * The rules of the hub's own purchases decide if it would pay. Pure.
+ * The rules of the hub's own purchases decide if it would pay.
  */
 export function classifyResponse(response: EgressResponse, url: string): ProbeVerdict {
   const { status } = response

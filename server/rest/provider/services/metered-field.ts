@@ -44,7 +44,7 @@ export const MeteredField = z
 
 type MeteredOrder = z.infer<typeof MeteredField>
 
-/** Metered price as callers see it, without the place of the usage. */
+/** Metered price as it is stored, with the name of a header in lower case. */
 export const toMeter = (order: MeteredOrder): UpstreamMeter => ({
   unit: order.unit,
   amount: order.amount_microdollars,

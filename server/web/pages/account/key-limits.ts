@@ -4,7 +4,7 @@ import type { KeyJson } from '../../../rest/account/keys.ts'
 import { form, type formFields } from '../../form.ts'
 import { dollarsValue, optionalDollars, optionalList } from '../../form-schemas.ts'
 import { type Html, html } from '../../html.ts'
-import { type FormAction, formAction } from '../../page.ts'
+import { type FormAction, formAction, type Submission } from '../../page.ts'
 
 type Fields = ReturnType<typeof formFields>
 
@@ -66,30 +66,34 @@ export async function offerServices(
   return rows
 }
 
+/** Services that a refused form names, by boxes and in its field. */
+const namedIn = ({ values }: Submission): readonly string[] => [
+  ...Object.keys(values).filter((name) => name.startsWith(PICK) && values[name] === 'on'),
+  ...(values['services'] ?? '').split(',').filter((slug) => slug.trim() !== ''),
+]
+
 /** Boxes of services, and a field for slugs of others. */
 function servicePicker(
-  { text, check }: Fields,
+  { text, check, submitted }: Fields,
   chosen: readonly string[],
   offered: readonly OfferedService[],
 ): Html {
-  const others = chosen.filter((slug) => !offered.some((each) => each.slug === slug))
+  const isOffered = (slug: string) => offered.some((each) => each.slug === slug)
+  const others = chosen.filter((slug) => !isOffered(slug))
   const boxes = offered.map(({ slug, name }) =>
     check({ name: `${PICK}${slug}`, label: name, checked: chosen.includes(slug) }),
   )
-  const isChecked = ({ text: box }: Html) => box.split('<label', 1)[0]!.includes(' checked')
-  const count = boxes.filter(isChecked).length + others.length
-  const more = text({
+  const count = submitted ? namedIn(submitted).length : chosen.length
+  const isOpen = count > 0 || submitted?.errors['services'] !== undefined
+  return html`<details class="picker"${isOpen && html` open`}><summary>Services: ${
+    count === 0 ? 'all' : `${count} chosen`
+  }</summary><fieldset><legend>Allowed services</legend>
+<p class="hint">Choose none to allow all.</p><div class="boxes">${boxes}</div>${text({
     name: 'services',
     label: 'Other services',
     hint: 'Comma-separated slugs.',
     value: others.join(', '),
-  })
-  const isOpen = count > 0 || more.text.includes('aria-invalid')
-  return html`<details class="picker"${isOpen && html` open`}><summary>Services: ${
-    count === 0 ? 'all' : `${count} chosen`
-  }</summary><fieldset><legend>Allowed services</legend>
-<p class="hint">Choose none to allow all.</p><div class="boxes">${boxes}</div>${more}
-</fieldset></details>`
+  })}</fieldset></details>`
 }
 
 /** Inputs of the limits of a sub-key. @param key whose limits are shown */

@@ -29,7 +29,7 @@ export const notificationsPage = (): AnyPage =>
         title: 'Notifications',
         tabs: ACCOUNT_TABS,
         main: html`<h1>Notifications</h1><h2>Incidents</h2><p>Reports of incidents and their updates
-${subscribed ? html`go to <strong>${email}</strong>` : html`can go to <strong>${email}</strong>`}.
+${subscribed ? 'go' : 'can go'} to <strong>${email}</strong>.
 The <a href="/status">status page</a> and its <a href="${INCIDENT_FEED}">RSS feed</a> show the
 same.</p>${form({
           act: 'incidents',

@@ -103,12 +103,12 @@ const nameOf = (name: string): Html | string => (name.startsWith('0x') ? shortHa
 const timeOrNever = (at: string | null): Html | string => (at === null ? 'never' : formatTime(at))
 
 function reviewCard({ submission }: PageRequest, { role_id: id, name, role }: AccessJson): Html {
-  const mine = submission?.values['id'] === id ? submission : undefined
+  const hidden = { id: id ?? '' }
   return html`<section class="card"><h3>${name}: ${ROLE_NAMES[role]}</h3>${form({
     act: 'review',
     submit: 'Still needed',
     label: `Record the review of the role ${role} of ${name}`,
-    hidden: { id: id ?? '' },
-    fields: [reasonField(formFields('review', mine, id ?? ''))],
+    hidden,
+    fields: [reasonField(formFields('review', submission, hidden))],
   })}</section>`
 }

@@ -69,20 +69,21 @@ function incidentCard(
   request: PageRequest,
 ): Html {
   const [latest] = updates
-  const isMine = request.submission?.values['incident'] === id
-  const submission = isMine ? request.submission : undefined
+  const fields = formFields('update', request.submission, { incident: id })
   return html`<article class="box"><h2>${title} ${latest && incidentBadge(latest.state)}</h2>${
     service !== null && html`<p>Affects <a href="/services/${service}">${service}</a>.</p>`
   }<ol class="plain-list">${updates.map(
     ({ at, message }) =>
       html`<li><span class="small muted">${formatTime(at)}</span><br>${message}</li>`,
-  )}</ol><details${(isMine || latest?.state !== 'resolved') && html` open`}><summary>Add an
+  )}</ol><details${
+    (fields.submitted || latest?.state !== 'resolved') && html` open`
+  }><summary>Add an
 update</summary>${form({
     act: 'update',
     submit: 'Publish update',
     label: `Publish update of ${title}`,
     hidden: { incident: id },
-    fields: updateFields(formFields('update', submission, id), latest?.state),
+    fields: updateFields(fields, latest?.state),
   })}</details></article>`
 }
 

@@ -52,6 +52,6 @@ function decisionForm(
     ...(decision === 'refuse' && { kind: 'danger' as const }),
     to: withQuery(PATH, { only: 'pending' }),
     hidden: { id: provider, version: String(version) },
-    fields: [reasonField(formFields(act, submission, provider))],
+    fields: [reasonField(formFields(act, submission, { id: provider }))],
   })}</section>`
 }

@@ -32,7 +32,8 @@ export async function pendingRequests({ api, submission }: PageRequest): Promise
   return (
     data.length > 0 &&
     html`<h2>Requested rate limits</h2>${data.map((request) => {
-      const fields = formFields('decide', submission)
+      const hidden = { request: request.id }
+      const fields = formFields('decide', submission, hidden)
       return html`<section>${definitionList({
         Key: html`<code>${request.key_id}</code>`,
         Requested: `${formatCount(request.requests_per_minute)} per minute`,
@@ -41,7 +42,7 @@ export async function pendingRequests({ api, submission }: PageRequest): Promise
       })}${form({
         act: 'decide',
         submit: 'Decide',
-        hidden: { request: request.id },
+        hidden,
         fields: [
           fields.text({
             name: 'rate',

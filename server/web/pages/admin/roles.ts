@@ -80,35 +80,38 @@ settings. The <a href="/admin/access">access review</a> shows when each role was
 
 function grantCard({ submission }: PageRequest, each: GrantJson, clock: Clock): Html {
   const { role_id: id } = each
-  const mine = submission?.values['id'] === id ? submission : undefined
+  const revoking = formFields('revoke', submission, { id })
   const isWaiting = Date.parse(each.effective_at) > clock.now().getTime()
   return html`<li class="card"><h2>${each.name}</h2><p class="facts"><span><strong>${
     ROLE_NAMES[each.role]
   }</strong></span><span>granted ${formatTime(each.granted_at)} by ${each.granted_by}</span>${
     each.confirmed_by !== null && html`<span>confirmed by ${each.confirmed_by}</span>`
-  }</p>${isWaiting && waitingPart(each, mine)}
-<details${mine?.act === 'revoke' && html` open`}><summary>Revoke</summary>${form({
+  }</p>${isWaiting && waitingPart(each, submission)}
+<details${revoking.submitted && html` open`}><summary>Revoke</summary>${form({
     act: 'revoke',
     submit: 'Revoke',
     kind: 'danger',
     label: `Revoke the role ${each.role} of ${each.name}`,
     hidden: { id },
-    fields: [reasonField(formFields('revoke', mine, id))],
+    fields: [reasonField(revoking)],
   })}</details></li>`
 }
 
 /** End of the waiting time of a role, and the form that confirms the role earlier. */
-const waitingPart = (each: GrantJson, mine: Submission | undefined): Html =>
-  html`<p><span class="badge fair">waiting</span> Takes effect ${formatTime(each.effective_at)}, or
-when a second administrator confirms it.</p><details${
-    mine?.act === 'confirm' && html` open`
+function waitingPart(each: GrantJson, submission: Submission | undefined): Html {
+  const fields = formFields('confirm', submission, { id: each.role_id })
+  return html`<p><span class="badge fair">waiting</span> Takes effect ${formatTime(
+    each.effective_at,
+  )}, or when a second administrator confirms it.</p><details${
+    fields.submitted && html` open`
   }><summary>Confirm</summary>${form({
     act: 'confirm',
     submit: 'Confirm',
     label: `Confirm the role ${each.role} of ${each.name}`,
     hidden: { id: each.role_id },
-    fields: [reasonField(formFields('confirm', mine, each.role_id))],
+    fields: [reasonField(fields)],
   })}</details>`
+}
 
 function grantForm({ submission }: PageRequest): Html {
   const fields = formFields('grant', submission)

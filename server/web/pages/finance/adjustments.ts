@@ -131,23 +131,27 @@ const assetOf = (api: PageRequest['api'], account: string): Promise<{ readonly a
 function proposalCard(request: PageRequest, each: ActJson): Html {
   const { session, submission } = request
   const isOwn = each.proposed_by === requireSession({ session }).email
-  const mine = submission?.values['id'] === each.id ? submission : undefined
-  const fields = (what: string) => [reasonField(formFields(what, mine, each.id))]
   const hidden = { id: each.id }
+  const declining = formFields('decline', submission, hidden)
   const decline = form({
     act: 'decline',
     submit: isOwn ? 'Withdraw' : 'Decline',
     kind: 'danger',
     hidden,
-    fields: fields('decline'),
+    fields: [reasonField(declining)],
   })
   return html`<section class="card"><h2>Awaiting confirmation: ${proposalAmount(each)}</h2>
 <p>${proposalText(each)} Proposed by ${each.proposed_by}, ${formatTime(each.proposed_at)}:
 ${each.reason}</p>${
     isOwn
       ? html`<p class="muted">Someone else must confirm it.</p>`
-      : form({ act: 'confirm', submit: 'Confirm and post', hidden, fields: fields('confirm') })
-  }<details${mine?.act === 'decline' && html` open`}><summary>${
+      : form({
+          act: 'confirm',
+          submit: 'Confirm and post',
+          hidden,
+          fields: [reasonField(formFields('confirm', submission, hidden))],
+        })
+  }<details${declining.submitted && html` open`}><summary>${
     isOwn ? 'Withdraw' : 'Decline'
   }</summary>${decline}</details></section>`
 }

@@ -44,13 +44,12 @@ function card(
   { submission }: PageRequest,
   { key_id: key, owner, since, credits_microdollars: credits }: UnusableCreditsJson['data'][number],
 ): Html {
-  const mine = submission?.values['key'] === key ? submission : undefined
   return html`<section class="card"><h2>${formatDollars(credits)} of <code>${key}</code></h2>
 <p>Owner: ${owner ?? 'unknown'}. Unusable since ${formatTime(since)}.</p>${form({
     act: 'breakage',
     submit: 'Post as income',
     kind: 'danger',
     hidden: { key },
-    fields: [reasonField(formFields('breakage', mine, key))],
+    fields: [reasonField(formFields('breakage', submission, { key }))],
   })}</section>`
 }

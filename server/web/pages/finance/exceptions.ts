@@ -98,7 +98,7 @@ const openExceptions = (request: PageRequest, open: readonly ExceptionJson[]): H
 
 function exceptionCard({ submission }: PageRequest, each: ExceptionJson): Html {
   const { exception_id: id, amount_microdollars: amount } = each
-  const fields = formFields('resolve', submission?.values['id'] === id ? submission : undefined, id)
+  const fields = formFields('resolve', submission, { id })
   const direction =
     amount > 0 ? 'more on chain than in the ledger' : 'less on chain than in the ledger'
   return html`<section class="card" id="exception-${id}"><h2>${kindOf(each.kind)}:
@@ -114,7 +114,7 @@ a transfer between platform wallets</a>`,
       each.entry_id !== null &&
       html`<a href="${entryPath(each.entry_id)}"><code>${each.entry_id}</code></a>`,
     Found: formatTime(each.found_at),
-  })}<details${submission?.values['id'] === id && html` open`}><summary>Resolve</summary>${form({
+  })}<details${fields.submitted && html` open`}><summary>Resolve</summary>${form({
     act: 'resolve',
     submit: 'Resolve',
     hidden: { id },

@@ -77,14 +77,13 @@ const ownerName = ({ owner }: { readonly owner: string }): HtmlPart =>
 
 function approvalCard({ submission }: PageRequest, payout: WaitingPayoutJson): Html {
   const { provider_id: provider, address, amount_microdollars: amount } = payout
-  const mine = submission?.values['provider'] === provider ? submission : undefined
   return html`<section class="card"><h2>${formatDollars(amount)} to ${ownerName(payout)}</h2>
 <p>Provider <code>${provider}</code>, owed ${formatDollars(payout.owed_microdollars)}, to
 ${breakableHex(address)}.</p>${form({
     act: 'approve',
     submit: 'Approve payout',
     hidden: { provider, address, amount_microdollars: String(amount) },
-    fields: [reasonField(formFields('approve', mine, provider))],
+    fields: [reasonField(formFields('approve', submission, { provider }))],
   })}</section>`
 }
 
@@ -98,7 +97,6 @@ const addressChanges = (
 payout address, and the current wallet has not signed for it. If the wallet is lost, an
 administrator can authorize the change: check by another way that the owner wants it.</p>
 <div class="list">${changes.map(({ provider_id: id, ...change }) => {
-    const mine = submission?.values['id'] === id ? submission : undefined
     return html`<section class="card"><h3>${ownerName(change)}</h3><p>Provider
 <code>${id}</code>, from ${breakableHex(change.address)}
 to ${breakableHex(change.requested_address)}, requested
@@ -107,7 +105,7 @@ ${formatTime(change.requested_at)}.</p>${form({
       submit: 'Authorize change',
       kind: 'danger',
       hidden: { id, address: change.requested_address },
-      fields: [reasonField(formFields('recover', mine, id))],
+      fields: [reasonField(formFields('recover', submission, { id }))],
     })}</section>`
   })}</div>`
 

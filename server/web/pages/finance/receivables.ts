@@ -89,19 +89,19 @@ function card(
   { submission }: PageRequest,
   { provider_id: debtor, open_microdollars: open }: ReceivablesJson['providers'][number],
 ): Html {
-  const mine = submission?.values['provider'] === debtor ? submission : undefined
-  const fields = formFields('writeOff', mine, debtor)
+  const hidden = { provider: debtor }
+  const fields = formFields('writeOff', submission, hidden)
   return html`<section class="card"><h2>${formatDollars(open)} owed by <code>${debtor}</code></h2>
 ${form({
   act: 'recover',
   submit: 'Deduct from earnings now',
-  hidden: { provider: debtor },
-  fields: [reasonField(formFields('recover', mine, debtor))],
+  hidden,
+  fields: [reasonField(formFields('recover', submission, hidden))],
 })}${form({
   act: 'writeOff',
   submit: 'Write off',
   kind: 'danger',
-  hidden: { provider: debtor },
+  hidden,
   fields: [
     fields.text({
       name: 'amount',

@@ -57,7 +57,7 @@ const about = (payout: PayoutJson): Html =>
     Amount: html`<strong>${formatDollars(payout.amount_microdollars)}</strong>`,
     'Deducted refunds':
       payout.recovered_microdollars > 0 && formatDollars(payout.recovered_microdollars),
-    To: html`<code>${breakableHex(payout.address)}</code>`,
+    To: breakableHex(payout.address),
     Transaction: payout.transaction && shortHash(payout.transaction),
     Started: formatTime(payout.started_at),
     Ended: payout.ended_at && formatTime(payout.ended_at),

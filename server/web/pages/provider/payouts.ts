@@ -182,7 +182,7 @@ const payoutTable = (payouts: readonly PayoutJson[]): Html =>
         number: true,
         cell: alignedColumn(payouts, (each) => each.amount_microdollars),
       },
-      { head: 'To', cell: ({ address: to }) => html`<code>${breakableHex(to)}</code>` },
+      { head: 'To', cell: ({ address: to }) => breakableHex(to) },
       {
         head: 'Transaction',
         cell: ({ transaction: tx }) => (tx === null ? '–' : shortHash(tx)),
