@@ -184,7 +184,7 @@ CREATE TABLE hub.call (
   CONSTRAINT call_pkey PRIMARY KEY (id),
   CONSTRAINT call_charged_check CHECK ((charged >= 0)),
   CONSTRAINT call_latency_ms_check CHECK ((latency_ms >= 0)),
-  CONSTRAINT call_metered CHECK (((num_nulls(unit, quantity, unit_amount, unit_per) = ANY (ARRAY[0, 4])) AND ((quantity IS NULL) OR ((charged)::numeric <= ceil((((quantity)::numeric * (unit_amount)::numeric) / (unit_per)::numeric)))))),
+  CONSTRAINT call_metered CHECK (((num_nulls(unit, quantity, unit_amount, unit_per) = ANY (ARRAY[0, 4])) AND ((quantity IS NULL) OR (source = 'x402'::text) OR ((charged)::numeric <= ceil((((quantity)::numeric * (unit_amount)::numeric) / (unit_per)::numeric)))))) NOT VALID,
   CONSTRAINT call_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'failed'::text, 'unresolved'::text, 'taken'::text]))),
   CONSTRAINT call_quantity_check CHECK ((quantity >= 0)),
   CONSTRAINT call_source_check CHECK ((source = ANY (ARRAY['free'::text, 'credits'::text, 'x402'::text, 'none'::text])))
@@ -1102,6 +1102,7 @@ CREATE TABLE hub.payment_intent (
 );
 CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (changed_at) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
 CREATE INDEX payment_intent_seller ON hub.payment_intent USING btree (seller, call);
+CREATE INDEX payment_intent_settled ON hub.payment_intent USING btree (transaction) WHERE (authorized IS NOT NULL);
 CREATE TRIGGER refuse_payment_without_hold BEFORE INSERT ON hub.payment_intent FOR EACH ROW EXECUTE FUNCTION hub.refuse_payment_without_hold();
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_intent FOR EACH ROW WHEN ((((old.state = 'unresolved'::text) AND (new.state = ANY (ARRAY['paid'::text, 'confirmed'::text, 'unused'::text]))) OR ((old.state = 'signed'::text) AND (new.state = ANY (ARRAY['confirmed'::text, 'unused'::text]))) OR ((old.state = 'paid'::text) AND (new.state = 'unused'::text)))) EXECUTE FUNCTION hub.tell_payment_out();
 GRANT SELECT ON hub.payment_intent TO hub_app;

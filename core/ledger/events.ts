@@ -47,9 +47,9 @@ export type LedgerEvent =
   | { readonly type: 'receipt.confirmed'; readonly amount: Micros }
   /** A payment to an external seller was seen on chain. */
   | { readonly type: 'external.confirmed'; readonly amount: Micros }
-  /** A payment to an external seller was charged but never collected: it is refunded. */
+  /** A charge for an external seller, or a part of it, was never collected: it is refunded. */
   | { readonly type: 'external.refunded'; readonly credits: Account; readonly amount: Micros }
-  /** A payment to an external seller was collected after its hold was released: platform's loss. */
+  /** A payment to an external seller that no charge covers: the platform's loss. */
   | { readonly type: 'external.lost'; readonly amount: Micros }
   /** A settled call is refunded, as after a dispute. */
   | {

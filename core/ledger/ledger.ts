@@ -196,6 +196,16 @@ export class Ledger {
     return rows[0] && HOLD_STATES[rows[0].kind]
   }
 
+  /** Returns what a hold was charged, in units of its asset; undefined if it was not settled. */
+  async chargeOf({ call, owner }: HoldRef): Promise<bigint | undefined> {
+    const { rows } = await this.#pool.query<{ amount: bigint }>(
+      `SELECT amount FROM ledger.journal
+       WHERE shard = $3 AND owner = $1 AND id = $2 AND phase = 2 AND kind = 2`,
+      [owner.id, call, owner.shard],
+    )
+    return rows[0]?.amount
+  }
+
   /** Balance of an account over all shards, credit-positive; zero if it is not open. */
   async balance(code: Account): Promise<Micros> {
     const { rows } = await this.#pool.query<{ balance: string }>(

@@ -165,6 +165,45 @@ describe('a purchase from a seller at a metered price (scheme upto)', () => {
     await resolve()
   })
 
+  it('stays what its transaction took, whatever a later search would find', async () => {
+    const { headers } = await buy({ usage: 10 })
+    const { chain } = deps()
+    const other = { outcome: 'used', tx: `0x${'1'.repeat(64)}`, block: 1n, value: 90n }
+    const searches: Pick<typeof chain, 'permitOutcome'> = {
+      permitOutcome: async () => other as Awaited<ReturnType<typeof chain.permitOutcome>>,
+    }
+    const mistaken = { ...deps(), chain: Object.assign(Object.create(chain), searches) }
+    await eventually(async () => (await resolvePayments(mistaken, 0)) === 0)
+    expect(await intentOf(headers['x-call-id'])).to.include({ state: 'confirmed', amount: 10n })
+    expect(await spent()).to.equal(10n)
+  })
+
+  it('never costs more than it was charged if the chain replaces its settlement', async () => {
+    const { rpcUrl, money } = hub().sandbox!
+    const { pool } = hub().hub
+    await buy({ usage: 1 }) // Permit2 is approved
+    for (const { taken, cost } of [
+      { taken: 300, cost: 300n },
+      { taken: 800, cost: 0n },
+    ]) {
+      await resolve()
+      const before = await callRpc(rpcUrl, 'evm_snapshot', [])
+      const sum = await spent()
+      const { headers } = await buy({ usage: 500 })
+      expect(headers).to.include({ 'x-charged-microdollars': '500' })
+      await callRpc(rpcUrl, 'evm_revert', [before])
+      await seller.settleAgain(rpcUrl, seller.payments.at(-1)!, taken)
+      await resolve()
+      expect(await intentOf(headers['x-call-id'])).to.include({ state: 'confirmed' })
+      expect((await spent()) - sum).to.equal(cost)
+    }
+    const { chain, finality } = deps()
+    const wallets = { treasury: money.treasury, spend: money.spend.address }
+    const results = await reconcile({ pool, chain, finality, wallets })
+    const spending = results.find(({ wallet }) => wallet === 'spend')
+    expect(spending?.exceptions).to.deep.equal([])
+  })
+
   it('holds the maximum while a failed seller may take it, and then releases it', async () => {
     const before = await counted()
     const { status, headers, body } = await buy({ usage: 9, fail: true })

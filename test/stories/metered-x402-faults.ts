@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
+import { resolvePayments } from '../../core/payments/operations/resolve.ts'
+import type { Claim } from '../../core/payments/receiving/claim.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestHub } from '../support/hub.ts'
 import { decode, encode, type MeteredPayer } from './metered-payer.ts'
@@ -60,6 +62,25 @@ export function itSurvivesFaults(hub: () => TestHub, payer: MeteredPayer): void 
     await resolve()
     expect((await claims())[0]).to.include({ state: 'confirmed', amount: 70n })
     expect(await spent()).to.equal(70n)
+  })
+
+  it('is not reversed by a job that read its claim before the settlement began', async () => {
+    const steps = [say(30, 'b')]
+    const payment = encode(await sign('whole', steps))
+    const deps = hub().hub.paymentDeps
+    await call('whole', steps, payment)
+    const payers = payer.account().address.toLowerCase()
+    const taken = await deps.claims.takeUnfinished(0, 1_000)
+    const claim = taken.find(({ key }) => key.payer === payers)!
+    const early: Claim = { ...claim, amount: claim.authorized!, state: 'claimed' }
+    deps.claims.takeUnfinished = async () => [early]
+    const open = await resolvePayments(deps, 0).finally(() =>
+      Reflect.deleteProperty(deps.claims, 'takeUnfinished'),
+    )
+    expect(open).to.equal(1)
+    expect((await claims())[0]).to.include({ state: 'settled', amount: 70n })
+    await resolve()
+    expect((await claims())[0]).to.include({ state: 'confirmed', amount: 70n })
   })
 
   it('continues a settlement that was not sent, for its amount and without the work', async () => {

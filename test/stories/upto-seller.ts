@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { decodePaymentSignatureHeader } from '@x402/core/http'
 import { UptoEvmScheme } from '@x402/evm/upto/server'
 import { paymentMiddleware, setSettlementOverrides, x402ResourceServer } from '@x402/express'
 import express from 'express'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 
@@ -16,6 +18,8 @@ export interface UptoSeller {
   forged: Readonly<Record<string, unknown>>
   /** Begins to sell on a chain, with a facilitator of its own. */
   open(rpcUrl: string): Promise<void>
+  /** Settles a payment once more, after the chain lost its first settlement. */
+  settleAgain(rpcUrl: string, payment: string, amount: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -49,16 +53,20 @@ export async function startUptoSeller({ payTo, max }: Terms): Promise<UptoSeller
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const key = generatePrivateKey()
+  const openFacilitator = (rpcUrl: string): Facilitator =>
+    localFacilitator({ rpcUrl, key, network: USDC_BASE.network, pollMs: 50 })
   const seller: UptoSeller = {
     port: (server.address() as AddressInfo).port,
     payments,
     forged: {},
     async open(rpcUrl) {
       const { network, address: asset, name, version } = USDC_BASE
-      const key = generatePrivateKey()
       await fund(rpcUrl, privateKeyToAccount(key).address, { wei: 10n ** 18n })
-      const facilitator = localFacilitator({ rpcUrl, key, network, pollMs: 50 })
-      const resources = new x402ResourceServer(facilitator).register(network, new UptoEvmScheme())
+      const resources = new x402ResourceServer(openFacilitator(rpcUrl)).register(
+        network,
+        new UptoEvmScheme(),
+      )
       const price = { amount: String(max), asset, extra: { name, version } }
       const accepts = { scheme: 'upto', network, payTo, price, maxTimeoutSeconds: 120 }
       app = express()
@@ -70,6 +78,13 @@ export async function startUptoSeller({ payTo, max }: Terms): Promise<UptoSeller
         if (fail) response.status(500).json({ failed: true })
         else response.json({ used: usage })
       })
+    },
+    async settleAgain(rpcUrl, payment, amount) {
+      const payload = decodePaymentSignatureHeader(payment)
+      const requirements = { ...payload.accepted, amount: String(amount) }
+      const again = openFacilitator(rpcUrl) // the first one counts transactions that are gone
+      const { success, errorReason } = await again.settle(payload, requirements)
+      if (!success) throw new Error(errorReason)
     },
     async close() {
       server.closeAllConnections()

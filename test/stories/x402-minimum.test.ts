@@ -2,6 +2,7 @@ import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { ask } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 import { encode, useMeteredPayer } from './metered-payer.ts'
 import { metered } from './metered-service.ts'
@@ -35,12 +36,20 @@ describe('A216 a call below the minimum price of x402', () => {
       [1, LEAST],
       [171, LEAST],
       [172, 402n],
-      [9_999, 999n],
+      [9_999, 999n], // the maximum of the call
     ] as const) {
       const steps = [{ meter: tokens, send: 'a' }]
       const told = await payer.call('whole', steps, encode(await payer.sign('whole', steps)))
       expect(told.headers).to.include({ 'x-charged-microdollars': String(charged) })
       spent += charged
+      let record: object | undefined
+      await eventually(async () => {
+        const sql = 'SELECT quantity, charged FROM hub.call WHERE id = $1'
+        ;[record] = (await hub().hub.pool.query(sql, [told.headers['x-call-id']])).rows
+        return record !== undefined
+      })
+      const quantity = BigInt(Math.min(tokens, 428))
+      expect(record).to.deep.equal({ quantity, charged })
       expect(await payer.spent()).to.equal(spent)
     }
   })

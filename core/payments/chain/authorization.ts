@@ -25,8 +25,8 @@ const TRANSFER_TYPES = {
   ],
 } as const
 
-/** EIP-712 domain, taken from the hub's own table and never from the payee. */
-const DOMAIN = {
+/** EIP-712 domain of USDC, taken from the hub's own table and never from the payee. */
+export const USDC_DOMAIN = {
   name: USDC_BASE.name,
   version: USDC_BASE.version,
   chainId: USDC_BASE.chainId,
@@ -44,7 +44,7 @@ export async function signAuthorization(
   const { from, to, value, validBefore, nonce } = authorization
   const message = { from, to, value, validAfter: 0n, validBefore, nonce }
   const signature = await account.signTypedData({
-    domain: DOMAIN,
+    domain: USDC_DOMAIN,
     types: TRANSFER_TYPES,
     primaryType: 'TransferWithAuthorization',
     message,

@@ -19,8 +19,19 @@ export interface Permit {
   readonly tx?: Hex | undefined
   /** Amount that was to be taken, or its maximum: transfers of it are the first candidates. */
   readonly value: bigint
-  /** True if it may be settled by a contract, which no call of the proxy names. */
-  readonly isForeign?: boolean | undefined
+  /**
+   * True if `value` is the maximum of another seller's price: any part of it may be taken, and by a
+   * contract, so that no call of the proxy names it. @defaultValue false
+   */
+  readonly isMaximum?: boolean | undefined
+  /** Finds which of these transactions settled other permits, with the amounts taken. */
+  readonly settledOthers?: ((txs: readonly Hex[]) => Promise<readonly Settlement[]>) | undefined
+}
+
+/** Amount that a transaction took by a permit. */
+export interface Settlement {
+  readonly tx: Hex
+  readonly value: bigint
 }
 
 /**
@@ -71,33 +82,61 @@ export async function findPermitOutcome(
   const transfers = await fetchTransferLogs(client, asset, { owner, fromBlock, toBlock }, logSpan)
   const paid = transfers.filter((transfer) => isPayment(transfer, permit))
   // Sorted because each one costs a request, and a wallet may have paid thousands of times.
-  for (const { tx, block, value } of paid.toSorted(byLikelihood(permit))) {
-    if (await settlesPermit(client, permit, tx)) return { outcome: 'used', tx, block, value }
+  for (const transfer of paid.toSorted(byLikelihood(permit))) {
+    if (await settlesPermit(client, permit, transfer.tx)) return used(transfer)
   }
-  const use = permit.isForeign && (await findForeignUse(permit, paid, search))
+  const use = permit.isMaximum && (await findForeignUse(client, permit, paid, search))
   return use || { outcome: 'spent', blockTime }
 }
 
 /**
- * Finds a settlement by a contract, of which the proxy logs no permit. Of several transfers the
- * largest one counts, so that all of them together are not less than what was taken.
+ * Finds a settlement by a contract, of which the proxy logs no permit. Its transaction usually
+ * contains the number of the permit. Of several transfers that may be it, without those that
+ * settled others, the largest one counts: all of them together are not less than what was taken.
  */
 async function findForeignUse(
-  { value: maximum }: Permit,
+  client: Client,
+  { nonce, value: maximum, settledOthers }: Permit,
   paid: readonly TransferLog[],
   { receiptOf }: PermitSearch,
 ): Promise<PermitOutcome | undefined> {
-  const candidates = paid.filter(({ value }) => value <= maximum)
-  for (const { tx, block, value } of candidates.toSorted((a, b) => (a.value < b.value ? 1 : -1))) {
-    const receipt = await receiptOf(tx)
+  const possible = paid.filter(({ value }) => value <= maximum)
+  const others = await settledOthers?.(possible.map(({ tx }) => tx))
+  const candidates = withoutOthers(possible, others ?? [])
+  let largest: TransferLog | undefined
+  for (const transfer of candidates.toSorted((a, b) => (a.value < b.value ? 1 : -1))) {
+    const receipt = await receiptOf(transfer.tx)
     const isCalledInside =
       receipt?.to !== undefined &&
       (receipt.to === null || !isAddressEqual(receipt.to, x402UptoPermit2ProxyAddress)) &&
       receipt.logs.some(({ address }) => isAddressEqual(address, x402UptoPermit2ProxyAddress))
-    if (isCalledInside) return { outcome: 'used', tx, block, value }
+    if (!isCalledInside) continue
+    const found = await findTransaction(client, transfer.tx)
+    if (found?.input.includes(nonce.slice(2).toLowerCase())) return used(transfer)
+    largest ??= transfer
   }
-  return undefined
+  return largest && used(largest)
 }
+
+/** Leaves out one transfer for each settlement of another permit. */
+function withoutOthers(transfers: readonly TransferLog[], others: readonly Settlement[]) {
+  const left = [...others]
+  return transfers.filter(({ tx, value }) => {
+    const index = left.findIndex((other) => other.tx === tx && other.value === value)
+    if (index >= 0) left.splice(index, 1)
+    return index < 0
+  })
+}
+
+const used = ({ tx, block, value }: TransferLog): PermitOutcome => ({
+  outcome: 'used',
+  tx,
+  block,
+  value,
+})
+
+const findTransaction = (client: Client, hash: Hex) =>
+  client.request({ method: 'eth_getTransactionByHash', params: [hash] })
 
 /** Looks at the transaction that reportedly used a permit; undefined if it did not. */
 async function findKnownUse(
@@ -143,7 +182,7 @@ function byLikelihood({ value }: Permit): (a: TransferLog, b: TransferLog) => nu
 
 /** Returns true if a transaction called the proxy to settle this permit. */
 async function settlesPermit(client: Client, { owner, nonce }: Permit, hash: Hex) {
-  const found = await client.request({ method: 'eth_getTransactionByHash', params: [hash] })
+  const found = await findTransaction(client, hash)
   if (!found?.to || !isAddressEqual(found.to, x402UptoPermit2ProxyAddress)) return false
   const { functionName, args } = decodeFunctionData({
     abi: x402UptoPermit2ProxyABI,

@@ -77,8 +77,6 @@ const SPENT_MARGIN_MS = 600_000
 
 /** A payment by a permit of the scheme `upto`, of which `value` was to be taken. */
 interface PermittedTransfer extends Permit {
-  /** True if `value` is the maximum, and any part of it may be taken. @defaultValue false */
-  readonly isMaximum?: boolean
   readonly validBefore: Date
   /** A block before the permit was signed. */
   readonly fromBlock: bigint
@@ -92,7 +90,7 @@ export async function judgePermit(
   }: Pick<VerdictDeps, 'finality'> & {
     readonly chain: Pick<Chain, 'permitOutcome' | 'head'>
   },
-  { validBefore, fromBlock, isMaximum = false, ...permit }: PermittedTransfer,
+  { validBefore, fromBlock, ...permit }: PermittedTransfer,
 ): Promise<PaymentVerdict> {
   const known = await chain.permitOutcome(permit, fromBlock)
   if (known.outcome !== 'used') {
@@ -103,7 +101,7 @@ export async function judgePermit(
   const { tx, block, value } = known
   const { number } = await chain.head()
   if (number - block + 1n < requiredConfirmations(finality, value)) return { is: 'open' }
-  const isPayment = isMaximum ? value <= permit.value : value === permit.value
+  const isPayment = permit.isMaximum ? value <= permit.value : value === permit.value
   return isPayment ? { is: 'paid', tx, block, value } : { is: 'void' }
 }
 

@@ -17,13 +17,23 @@ export interface KeyPayment {
   readonly args: Parameters<Facilitator['settle']>
   readonly authorization: ExactPayload['authorization']
   readonly signature: Hex
+  /** Call of the token that makes the payment. */
+  readonly callData: Hex
 }
 
-/** Returns undefined for a contract wallet's signature, which is settled in its own transaction. */
+/**
+ * Returns undefined for a payment that is handled alone: one signed by a contract wallet, which is
+ * settled in its own transaction, or one that cannot be encoded, which must not affect others.
+ */
 export function parseKeyPayment(args: KeyPayment['args']): KeyPayment | undefined {
   const { authorization, signature } = args[0].payload as Partial<KeyPayment>
-  const isKeySignature = signature !== undefined && /^0x[0-9a-fA-F]{130}$/.test(signature)
-  return authorization && isKeySignature ? { args, authorization, signature } : undefined
+  if (!authorization || !signature || !/^0x[0-9a-fA-F]{130}$/.test(signature)) return undefined
+  try {
+    const callData = encodeTransfer(authorization, signature)
+    return { args, authorization, signature, callData }
+  } catch {
+    return undefined
+  }
 }
 
 /**
@@ -32,7 +42,7 @@ export function parseKeyPayment(args: KeyPayment['args']): KeyPayment | undefine
  */
 export function atomicCall({ address }: Asset, payments: readonly KeyPayment[]): ContractCall {
   const [first, ...more] = payments
-  if (first && more.length === 0) return { to: address, data: encodeTransfer(first) }
+  if (first && more.length === 0) return { to: address, data: first.callData }
   return encodeMulticall(address, payments, true)
 }
 
@@ -47,12 +57,13 @@ export const decodeResults = (data: Hex): readonly boolean[] =>
   decodeFunctionResult({ abi: ABI, functionName: 'tryAggregate', data }).map((each) => each.success)
 
 function encodeMulticall(target: Hex, payments: readonly KeyPayment[], all: boolean): ContractCall {
-  const calls = payments.map((payment) => ({ target, callData: encodeTransfer(payment) }))
+  const calls = payments.map(({ callData }) => ({ target, callData }))
   const data = encodeFunctionData({ abi: ABI, functionName: 'tryAggregate', args: [all, calls] })
   return { to: MULTICALL3, data }
 }
 
-function encodeTransfer({ authorization, signature }: KeyPayment): Hex {
+/** @throws if a member is out of range or the signature is malformed */
+function encodeTransfer(authorization: KeyPayment['authorization'], signature: Hex): Hex {
   const { from, to, nonce } = authorization
   const [value, after, before] = [
     authorization.value,

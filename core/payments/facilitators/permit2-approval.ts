@@ -1,7 +1,8 @@
 import { PERMIT2_ADDRESS } from '@x402/evm'
 import { encodeFunctionData, type LocalAccount, maxUint256, parseAbi, parseSignature } from 'viem'
 import type { Clock } from '../../clock.ts'
-import { type Asset, USDC_BASE } from '../chain/asset.ts'
+import type { Asset } from '../chain/asset.ts'
+import { USDC_DOMAIN } from '../chain/authorization.ts'
 import type { Sender } from './sender.ts'
 
 const TOKEN = parseAbi([
@@ -44,9 +45,8 @@ export async function approvePermit2(
   if ((await allowance()) >= ENOUGH) return
   const nonce = await client.readContract({ ...read, functionName: 'nonces', args: [owner] })
   const deadline = BigInt(clock.now().getTime()) / MS_PER_SECOND + VALID_SECONDS
-  const { name, version, chainId } = USDC_BASE
   const signature = await account.signTypedData({
-    domain: { name, version, chainId, verifyingContract: token },
+    domain: USDC_DOMAIN,
     types: PERMIT_TYPES,
     primaryType: 'Permit',
     message: { owner, spender, value: maxUint256, nonce, deadline },

@@ -1,11 +1,12 @@
 import type { Clock } from '../../clock.ts'
-import type { AccountRef, HoldRef, Ledger } from '../../ledger/ledger.ts'
+import type { AccountRef, HoldRef, HoldState, Ledger } from '../../ledger/ledger.ts'
 import { EXTERNAL_SELLERS, IN_TRANSIT, X402_LOSS } from '../../ledger/postings.ts'
 import type { Log } from '../../log.ts'
-import type { Micros } from '../../money.ts'
+import { type Micros, micros } from '../../money.ts'
 import { componentOf, logFailure, outagesOf } from '../../outages.ts'
 import type { Asset } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
+import { judgeTransaction, type PaidVerdict, type PaymentVerdict } from '../chain/verdict.ts'
 import type { Intent, Intents } from '../paying/intents.ts'
 import { judgeSent } from '../paying/judge-sent.ts'
 import { postEntry } from '../post-entry.ts'
@@ -84,6 +85,7 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
   const isAbandoned = isClosed(claim)
   if (verdict.is === 'open') return isAbandoned // nothing more is expected
   if (verdict.is === 'void') {
+    if (await isLowered(claims, claim)) return false
     if (await claims.isPosted(claim)) await postVanishedReceipt(deps, claim)
     if (!isAbandoned) await claims.conclude(claim.key, 'failed')
     const isOwed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
@@ -102,6 +104,11 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
   // Its request may have died after it stored the response, which the payer gets by its payment.
   await claims.conclude(claim.key, 'confirmed', tx, await claims.wasServed(claim))
   return true
+}
+
+/** Returns true if the settlement of a metered call began after its claim was read. */
+async function isLowered(claims: Claims, { key, amount, authorized }: Claim): Promise<boolean> {
+  return authorized !== null && (await claims.find(key))?.amount !== amount
 }
 
 /**
@@ -139,14 +146,7 @@ async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean
   const { intents, ledger } = deps
   const { call, amount } = intent
   const hold = { call, owner: await ledger.account(intent.owner) }
-  const verdict = await judgeSent(deps, {
-    ...intent,
-    from: intent.payer,
-    to: intent.payee,
-    value: intent.authorized ?? amount, // `amount` is what was seen to be taken
-    isMaximum: intent.authorized !== null,
-    tx: intent.tx ?? undefined,
-  })
+  const verdict = await judgeIntent(deps, intent)
   if (verdict.is === 'open') return false
   if (verdict.is === 'void') {
     await releaseOrRefund(ledger, hold, amount as Micros)
@@ -154,23 +154,61 @@ async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean
     await intents.conclude(call, 'unused')
     return true
   }
-  const { tx, value: taken = amount } = verdict
+  await settleIntent(deps, intent, hold, verdict)
+  return true
+}
+
+/** Judges a payment by the transaction that the chain showed for it, else by a search. */
+async function judgeIntent(deps: ResolveDeps, intent: Intent): Promise<PaymentVerdict> {
+  const { call, state, payer: from, payee: to, amount, authorized, tx } = intent
+  const isMaximum = authorized !== null
+  if (state === 'paid' && isMaximum && tx) {
+    const known = await judgeTransaction(deps, { tx, from, to, value: amount })
+    if (known) return known
+  }
+  return judgeSent(deps, {
+    ...intent,
+    from,
+    to,
+    value: authorized ?? amount,
+    isMaximum,
+    tx: tx ?? undefined,
+    settledOthers: (txs) => deps.intents.settledOthers(call, txs),
+  })
+}
+
+/**
+ * Books a payment to a seller that is final on chain. A charge never grows: if a reorganization of
+ * the chain replaced the settlement by one of less, the caller gets the difference back; by one of
+ * more, the whole charge, and the platform pays.
+ */
+async function settleIntent(
+  { intents, ledger, log }: ResolveDeps,
+  { call, amount, state }: Intent,
+  hold: HoldRef,
+  { tx, value: taken = amount }: PaidVerdict,
+): Promise<void> {
   const charged = await settleHold(ledger, hold, taken)
-  if (!charged) {
-    deps.log.error(
-      { call, tx, amount: String(taken) },
-      'an external payment was taken after its hold was released',
-    )
+  const isCovered = charged >= taken
+  if (!isCovered) {
+    log.error({ call, tx, amount: String(taken) }, 'no charge covers an external payment')
   }
   const sellers = await accountOnShardOf(hold.owner, ledger.account(EXTERNAL_SELLERS))
-  await postEntry(
-    ledger,
-    { type: charged ? 'external.confirmed' : 'external.lost', amount: taken as Micros },
-    { owner: sellers, id: call, meta: { tx } },
-  )
-  if (charged) await intents.recordCharge(call, taken)
-  await intents.conclude(call, 'confirmed', { transaction: tx, taken })
-  return true
+  const type = isCovered ? 'external.confirmed' : 'external.lost'
+  const reference = { id: call, meta: { tx } }
+  await postEntry(ledger, { type, amount: micros(taken) }, { owner: sellers, ...reference })
+  const excess = isCovered ? charged - taken : charged
+  if (excess > 0n) {
+    const event = {
+      type: 'external.refunded',
+      credits: hold.owner.code,
+      amount: micros(excess),
+    } as const
+    await postEntry(ledger, event, { owner: hold.owner, ...reference })
+  }
+  if (charged > 0n) await intents.recordCharge(call, charged)
+  const known = state === 'paid' ? {} : { taken }
+  await intents.conclude(call, 'confirmed', { transaction: tx, ...known })
 }
 
 /** Corrects records of unresolved calls that were written after their payments were resolved. */
@@ -181,20 +219,25 @@ export async function recordResolved(
   for (const call of calls) {
     const intent = await intents.find(call)
     if (!intent) continue
-    const state = await ledger.stateOf({ call, owner: await ledger.account(intent.owner) })
-    if (state === 'settled') await intents.recordCharge(call, intent.amount)
-    else if (state === 'released' || state === 'expired') await intents.recordRefund(call)
+    const hold = { call, owner: await ledger.account(intent.owner) }
+    const charged = await ledger.chargeOf(hold)
+    if (charged !== undefined) await intents.recordCharge(call, charged)
+    else if (isReturned(await ledger.stateOf(hold))) await intents.recordRefund(call)
   }
 }
 
-/** @returns false if the hold was released although it was spent, which is the platform's loss */
-async function settleHold(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<boolean> {
+/** @returns the charge: zero if the hold was returned although it was spent */
+async function settleHold(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<bigint> {
   const { outcome } = await ledger.settle(hold, amount)
-  if (outcome === 'applied' || outcome === 'replayed') return true
-  const state = await ledger.stateOf(hold)
-  if (state === 'released' || state === 'expired') return false
+  if (outcome === 'applied' || outcome === 'replayed') return amount
+  const charged = await ledger.chargeOf(hold)
+  if (charged !== undefined) return charged
+  if (isReturned(await ledger.stateOf(hold))) return 0n
   throw new Error(`call ${hold.call} was paid externally but not charged: ${outcome}`)
 }
+
+const isReturned = (state: HoldState | undefined): boolean =>
+  state === 'released' || state === 'expired'
 
 /** Places a sharded account on the shard of the first account. */
 const accountOnShardOf = async (

@@ -1,14 +1,10 @@
 import type { EgressResponse } from '../../egress/http.ts'
 import { parseMppOffer } from './mpp-offer.ts'
-import { chooseTerms, type Offer, parseOffer, type Terms, type TermsPolicy } from './terms.ts'
+import { type Offer, parseOffer } from './offer.ts'
+import { chooseTerms, type Terms, type TermsPolicy } from './terms.ts'
 import { PaymentTermsError, type TermsReason } from './terms-error.ts'
 
 type PaymentRequiredResponse = Pick<EgressResponse, 'headers' | 'body'>
-
-interface PurchasePolicy extends TermsPolicy {
-  /** True if the request sends a header Authorization, which no payment may replace. */
-  readonly hasAuthorization?: boolean
-}
 
 /** Why an offer of x402 cannot be paid, though its seller may take MPP. */
 const OTHER_RAIL: ReadonlySet<TermsReason> = new Set([
@@ -35,25 +31,15 @@ export type JudgedOffer =
  */
 export function judgeOffers(
   response: PaymentRequiredResponse,
-  policy: PurchasePolicy,
+  policy: TermsPolicy,
   now: Date,
 ): JudgedOffer {
   const x402 = judge(() => parseOffer(response), policy)
   if (!mayDiffer(x402)) return x402
   const offer = parseMppOffer(response, now)
   if (!offer) return x402
-  const mpp = judge(() => (policy.hasAuthorization ? withoutAuthorization(offer) : offer), policy)
+  const mpp = judge(() => offer, policy)
   return x402.offer && mayDiffer(mpp) ? x402 : mpp
-}
-
-/** Offer without the challenges whose credential would replace the header Authorization. */
-function withoutAuthorization(offer: Offer): Offer {
-  const entries = offer.entries.filter((entry) => {
-    const header = offer.challenges?.get(entry)?.header ?? 'authorization'
-    return header.toLowerCase() !== 'authorization'
-  })
-  if (entries.length === 0) throw new PaymentTermsError('authorization')
-  return { ...offer, entries }
 }
 
 const mayDiffer = ({ error }: JudgedOffer): boolean =>
@@ -76,7 +62,7 @@ function judge(parse: () => Offer, policy: TermsPolicy): JudgedOffer {
  */
 export function choosePayment(
   response: PaymentRequiredResponse,
-  policy: PurchasePolicy,
+  policy: TermsPolicy,
   now: Date,
 ): Terms {
   const { terms, error } = judgeOffers(response, policy, now)

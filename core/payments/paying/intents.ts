@@ -3,11 +3,13 @@ import { Fault } from '../../errors.ts'
 import { HoldExpired } from '../../ledger/hold-expired.ts'
 import { BEGIN_FOR_MS, isDuplicateKey, withRetry } from '../../ledger/retry.ts'
 import type { Hex } from '../chain/asset.ts'
+import type { Settlement } from '../chain/permit.ts'
 import { expiryOf, type SignedPayment } from './x402-client.ts'
 
 /** A payment to a seller that the hub signed for a call. */
 export interface Intent {
   readonly call: string
+  readonly state: IntentState
   /** Code of the account whose hold covers it. */
   readonly owner: string
   readonly payer: Hex
@@ -74,7 +76,7 @@ export interface IntentResult {
   readonly taken?: bigint | undefined
 }
 
-const INTENT_COLUMNS = `i.call, a.code AS owner, i.payer, i.payee, i.amount,
+const INTENT_COLUMNS = `i.call, i.state, a.code AS owner, i.payer, i.payee, i.amount,
   i.authorized, i.nonce, i.valid_before AS "validBefore", i.from_block AS "fromBlock",
   i.transaction AS tx`
 
@@ -185,6 +187,17 @@ export class Intents {
       [sellerOf(url)],
     )
     return rows[0]?.payee
+  }
+
+  /** Finds which of these transactions settled other metered purchases than a call's. */
+  async settledOthers(call: string, txs: readonly Hex[]): Promise<readonly Settlement[]> {
+    const { rows } = await this.#pool.query<Settlement>(
+      `SELECT transaction AS tx, amount AS value FROM hub.payment_intent
+       WHERE transaction = ANY ($1) AND call <> $2 AND authorized IS NOT NULL
+         AND state IN ('paid', 'confirmed')`,
+      [txs, call],
+    )
+    return rows
   }
 
   /** Takes intents that are not final, least recently checked first. */

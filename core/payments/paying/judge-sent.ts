@@ -1,5 +1,6 @@
 import { elapsedMs, sleep, withTimeout } from '../../clock.ts'
 import type { Hex } from '../chain/asset.ts'
+import type { Permit } from '../chain/permit.ts'
 import {
   type AuthorizedTransfer,
   judgeAuthorization,
@@ -9,7 +10,7 @@ import {
 } from '../chain/verdict.ts'
 
 /** A payment to a seller, by an authorization or a permit. */
-interface SentPayment extends AuthorizedTransfer {
+interface SentPayment extends AuthorizedTransfer, Pick<Permit, 'settledOthers'> {
   /** True if `value` is the maximum of a metered price, of which any part may be taken. */
   readonly isMaximum: boolean
   /** Transaction that the seller names. */
@@ -20,7 +21,7 @@ interface SentPayment extends AuthorizedTransfer {
 export function judgeSent(deps: VerdictDeps, sent: SentPayment): Promise<PaymentVerdict> {
   const { from: owner, to: payTo } = sent
   return sent.isMaximum
-    ? judgePermit(deps, { ...sent, owner, payTo, isForeign: true })
+    ? judgePermit(deps, { ...sent, owner, payTo })
     : judgeAuthorization(deps, sent)
 }
 

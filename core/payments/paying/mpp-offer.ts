@@ -3,7 +3,7 @@ import type { HeaderValues } from '../../egress/headers.ts'
 import type { JsonObject } from '../../json.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import { decodeRequest, MppChallenge, parseChallenges } from '../mpp-challenge.ts'
-import type { Offer } from './terms.ts'
+import type { Offer } from './offer.ts'
 
 /** Seconds allowed for a payment if its challenge does not expire. */
 const DEFAULT_SECONDS = 300

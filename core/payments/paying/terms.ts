@@ -1,22 +1,10 @@
 import { type Address, getAddress, isAddress } from 'viem'
-import type { EgressResponse } from '../../egress/http.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { type Micros, micros } from '../../money.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import type { MppChallenge } from '../mpp-challenge.ts'
+import type { Offer } from './offer.ts'
 import { PaymentTermsError, type TermsReason } from './terms-error.ts'
-
-/** Offer in a seller's 402, parsed but not checked. */
-export interface Offer {
-  /** Version of x402: 2 is sent in a header, 1 in the body, where some sellers also send 2. */
-  readonly version: 1 | 2
-  /** `resource` of a version 2 offer, to be sent back unchanged. */
-  readonly resource: unknown
-  readonly extensions: unknown
-  readonly entries: readonly JsonObject[]
-  /** Challenges of MPP by their entry; undefined for an offer of x402. */
-  readonly challenges?: ReadonlyMap<JsonObject, MppChallenge>
-}
 
 export interface TermsPolicy {
   /** Host name of the requested URL. */
@@ -33,6 +21,8 @@ export interface TermsPolicy {
   readonly acceptedPayTo?: string | undefined
   /** True if Permit2 may take what the wallet signs: prices of the scheme `upto` are accepted. */
   readonly buysMetered?: boolean
+  /** True if the request sends a header Authorization, which no payment may replace. */
+  readonly hasAuthorization?: boolean
   /** Listed price in microdollars; undefined if the caller set a maximum. */
   readonly listedPrice?: bigint | undefined
 }
@@ -61,68 +51,10 @@ export interface Terms {
   readonly cautions?: readonly string[]
 }
 
-const HEADER = 'payment-required'
-const ENTRIES_MAX = 100
 /** Below the minimum no facilitator settles in time; above the maximum no seller needs it. */
 export const TIMEOUT_LIMITS_SECONDS = { min: 10, max: 86_400 } as const
-const BASE64 = /^[A-Za-z\d+/]+={0,2}$/
 const POSITIVE = /^[1-9]\d{0,77}$/
 const ZERO = '0x0000000000000000000000000000000000000000'
-
-/**
- * Parses the offer of a 402: the `PAYMENT-REQUIRED` header of version 2, else the JSON body, of
- * version 1 or 2 (x402 specification, transports-v2/http.md). A malformed header is refused even if
- * the body is readable, because there must be exactly one offer.
- * @throws PaymentTermsError `no_offer`, `duplicate_offer`, `malformed_offer`
- */
-export function parseOffer(response: Pick<EgressResponse, 'headers' | 'body'>): Offer {
-  const header = response.headers[HEADER]
-  if (Array.isArray(header)) throw new PaymentTermsError('duplicate_offer')
-  if (header === undefined) return toOffer(parseBody(response.body))
-  const decoded = decodeJson(header)
-  if (!isJsonObject(decoded) || decoded['x402Version'] === 1) {
-    throw new PaymentTermsError('malformed_offer')
-  }
-  return toOffer(decoded)
-}
-
-function parseBody(body: Buffer): JsonObject {
-  const parsed = parseJson(body.toString('utf8'))
-  if (!isJsonObject(parsed) || parsed['x402Version'] === undefined) {
-    throw new PaymentTermsError('no_offer')
-  }
-  return parsed
-}
-
-function toOffer(envelope: JsonObject): Offer {
-  const { x402Version: version, accepts, resource, extensions } = envelope
-  const isKnown = version === 1 || version === 2
-  if (!isKnown || !Array.isArray(accepts) || accepts.length > ENTRIES_MAX) {
-    throw new PaymentTermsError('malformed_offer')
-  }
-  // Only a challenge of sign-in-with-x: a wallet may sign it, but there is nothing to pay.
-  if (accepts.length === 0) throw new PaymentTermsError('no_offer')
-  const entries = accepts.filter(isJsonObject)
-  if (entries.length === 0) throw new PaymentTermsError('malformed_offer')
-  return { version, resource, extensions, entries }
-}
-
-/** Decodes a base64 JSON header; undefined if it is malformed or nested too deeply. */
-export function decodeJson(header: string): unknown {
-  if (!BASE64.test(header)) return undefined
-  return parseJson(Buffer.from(header, 'base64').toString('utf8'))
-}
-
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text)
-    // Must be serializable to be sent back: very deep nesting overflows the stack.
-    JSON.stringify(value)
-    return value
-  } catch {
-    return undefined
-  }
-}
 
 type Check = (entry: JsonObject, offer: Offer, policy: TermsPolicy) => boolean
 
@@ -138,6 +70,7 @@ const CHECKS: readonly (readonly [TermsReason, Check])[] = [
   ['pay_to', (entry) => payToOf(entry) !== undefined],
   ['own_wallet', (entry, _offer, policy) => !isListed(payToOf(entry), policy.ownWallets)],
   ['timeout', (entry) => timeoutOf(entry) !== undefined],
+  ['authorization', keepsAuthorization],
 ]
 
 /** Names of Base. Some sellers of version 1 use that of version 2. */
@@ -267,6 +200,13 @@ function hasKnownDomain(entry: JsonObject): boolean {
   if (facilitatorOf(entry)) return true // a permit is signed for the domain of Permit2
   const { name, version } = extraOf(entry)
   return name === USDC_BASE.name && version === USDC_BASE.version
+}
+
+/** Returns true if the payment leaves the header Authorization to the request, if it has one. */
+function keepsAuthorization(entry: JsonObject, offer: Offer, policy: TermsPolicy): boolean {
+  const challenge = offer.challenges?.get(entry)
+  if (!challenge || !policy.hasAuthorization) return true
+  return (challenge.header ?? 'authorization').toLowerCase() !== 'authorization'
 }
 
 /** Returns true if every resource that is a URL is on the requested host. */

@@ -4,6 +4,7 @@ import type { ProcessLease } from '../../db/process-lease.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import { uuidv7 } from '../../ids.ts'
 import { isPosted } from '../../ledger/idempotency.ts'
+import { FINALITY_FACTORS } from '../chain/verdict.ts'
 import {
   ApprovalInUse,
   attemptIds,
@@ -24,6 +25,9 @@ import {
 } from './claim.ts'
 import { PayerTrust } from './payer-trust.ts'
 import type { PaymentKey } from './payment.ts'
+
+/** Microdollars from which a payment needs more confirmations to be final: up to twenty minutes. */
+const SLOWLY_FINAL_FROM = FINALITY_FACTORS.at(-2)![0]
 
 /** Store of received payments: each is claimed before verification, so that it is served once. */
 export class Claims {
@@ -55,8 +59,9 @@ export class Claims {
   }
 
   /**
-   * Claims a payment, or returns its existing claim. That of the same purchase by a process that is
-   * gone is taken over: it is as good as new, and keeps its id, under which it may be posted.
+   * Claims a payment, or returns its existing claim, or that of another payment of a named
+   * purchase. If a process that is gone had claimed this payment for the same purchase, it is taken
+   * over: it is as good as new, and keeps its id, under which it may be posted.
    * @throws ApprovalInUse
    */
   async claim(key: PaymentKey, purchase: Purchase): Promise<ClaimResult> {
@@ -66,7 +71,8 @@ export class Claims {
         : this.#claimNamed(key, purchase, purchase.id))
       if (claimed?.isNew) return claimed
       const claim = claimed?.claim ?? (await this.find(key))
-      const taken = claim && (await this.#takeOver(claim, purchase))
+      const isSame = claim && isSameKey(claim.key, key)
+      const taken = isSame && (await this.#takeOver(claim, purchase))
       if (taken) return { isNew: true, isRepeated: true, claim: taken }
       if (claim) return { isNew: false, claim }
       // Another request released it in between, because the payment was invalid then.
@@ -152,8 +158,9 @@ export class Claims {
 
   /**
    * Takes claims whose outcome or finality is unknown, least recently checked first, so that
-   * unresolvable ones do not block others. Failed claims are watched until their authorization
-   * expires, because anyone who has it may still settle it. Pending ones are taken after a second.
+   * unresolvable ones do not block others. Failed claims are watched until their authorization has
+   * expired and a last settlement is final, because anyone who has it may still settle it. Pending
+   * ones are taken after a second.
    */
   async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
     const { rows } = await this.#pool.query<ClaimRow>(
@@ -161,13 +168,14 @@ export class Claims {
          SELECT id FROM hub.payment_claim
          WHERE state IN ('claimed', 'pending', 'settled', 'failed', 'released')
            AND (state NOT IN ('failed', 'released')
-             OR changed_at < valid_before + interval '1 minute')
+             OR changed_at < valid_before + CASE WHEN amount < $3 THEN interval '1 minute'
+               ELSE interval '30 minutes' END)
            AND changed_at < now() - make_interval(
              secs => CASE state WHEN 'pending' THEN least($1::float8, 1) ELSE $1 END)
          ORDER BY state IN ('settled', 'failed', 'released'), changed_at
          LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${CLAIM_COLUMNS}`,
-      [olderThanSeconds, limit],
+      [olderThanSeconds, limit, SLOWLY_FINAL_FROM],
     )
     return rows.map(toClaim)
   }

@@ -3,7 +3,7 @@ import type { EgressCode, EgressError } from '../../../egress/errors.ts'
 import type { EgressResponse } from '../../../egress/http.ts'
 import { isJsonObject } from '../../../json.ts'
 import { type JudgedOffer, judgeOffers } from '../../../payments/paying/choose-payment.ts'
-import { decodeJson, type Offer } from '../../../payments/paying/terms.ts'
+import { decodeJson, type Offer } from '../../../payments/paying/offer.ts'
 import { type ResourceDescription, readSchemas, readUsage } from '../discovery/normalize.ts'
 import {
   checkOffer,

@@ -84,6 +84,24 @@ describe('facilitators', () => {
       const used = 'invalid_exact_evm_nonce_already_used'
       expect(reasons).to.deep.equal([used, used, used, ...Array(17).fill('valid')])
     })
+    it('verifies payments beside those that cannot be encoded', async () => {
+      const prepared = await Promise.all(Array.from({ length: 4 }, prepare))
+      const changes = [
+        {},
+        { validAfter: `1${'0'.repeat(77)}` },
+        { from: '0xABCDEFabcdef00000000000000000000000000AB' },
+        { nonce: '0x12' },
+      ]
+      const verdicts = await Promise.allSettled(
+        prepared.map(([payment, requirement], i) => {
+          const authorization = { ...authorizationOf(payment.payload), ...changes[i] }
+          const payload = { ...payment.payload, authorization } as typeof payment.payload
+          return stack.offers.verify({ ...payment, payload }, requirement)
+        }),
+      )
+      const valid = verdicts.map((each) => each.status === 'fulfilled' && each.value.valid)
+      expect(valid).to.deep.equal([true, false, false, false])
+    })
     it('sends a payment once that arrives alone and in a batch at the same time', async () => {
       const payments = await Promise.all(Array.from({ length: 5 }, prepare))
       const before = await stack.chain.balanceOf(stack.payTo)

@@ -1,8 +1,5 @@
-import {
-  chooseTerms,
-  parseOffer,
-  type TermsPolicy,
-} from '../../../../core/payments/paying/terms.ts'
+import { parseOffer } from '../../../../core/payments/paying/offer.ts'
+import { chooseTerms, type TermsPolicy } from '../../../../core/payments/paying/terms.ts'
 import { PaymentTermsError } from '../../../../core/payments/paying/terms-error.ts'
 
 export const PAY_TO = '0x5d6dF6b10C54617dac4Bf9993ad9fA384b7B36d3'

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { chooseTerms, type Offer, parseOffer } from '../../../../core/payments/paying/terms.ts'
+import { type Offer, parseOffer } from '../../../../core/payments/paying/offer.ts'
+import { chooseTerms } from '../../../../core/payments/paying/terms.ts'
 import { PaymentTermsError } from '../../../../core/payments/paying/terms-error.ts'
 import { base64, choose, header, type Json, POLICY, refusal, V2, v2 } from './offer-samples.ts'
 

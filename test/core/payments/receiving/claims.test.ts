@@ -94,6 +94,20 @@ describe('the claims that the job takes', () => {
     expect(await taken('1.1 s')).to.deep.equal([pending])
     expect(await taken('5.1 s')).to.have.deep.members([working, pending])
   })
+
+  it('are failed ones until a last settlement of their amount is final', async () => {
+    const [small, large] = [payment(), payment()]
+    const validBefore = new Date(Date.now() - 120_000)
+    for (const [key, amount] of [
+      [small, 99_999_999n],
+      [large, 100_000_000n],
+    ] as const) {
+      await use.claims.claim(key, { ...purchase(), amount, validBefore })
+      await use.claims.conclude(key, 'failed')
+    }
+    const taken = (await use.claims.takeUnfinished(0, 10)).map(({ key }) => key)
+    expect(taken).to.deep.include(large).and.to.not.deep.include(small)
+  })
 })
 
 describe('the claim of a process that is gone', () => {
@@ -114,6 +128,16 @@ describe('the claim of a process that is gone', () => {
       await lose(key.nonce)
       expect(await use.claims.claim(key, call(authorized))).to.include({ isNew: true })
     }
+  })
+  it('is not taken over by another payment of the same named purchase', async () => {
+    const [first, second] = [payment(), payment()]
+    const named = { ...purchase(), id: uuidv7(systemClock.now().getTime()) }
+    await use.claims.claim(first, named)
+    await lose(first.nonce)
+    const other = await use.claims.claim(second, named)
+    expect(other).to.include({ isNew: false })
+    expect(other.claim.key).to.deep.equal(first)
+    expect(await use.claims.claim(first, named)).to.include({ isNew: true })
   })
   it('is not taken over by a permit of another maximum or for a transfer', async () => {
     for (const [first, second] of [
