@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { elapsedMs } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import { HoldExpired } from '../../core/ledger/hold-expired.ts'
@@ -44,12 +45,30 @@ export async function settle(deps: CallDeps, handled: HandledCall): Promise<Char
     return charge
   } catch (error) {
     discardBody(outcome.body)
-    if (!(error instanceof HoldExpired)) throw error
-    const fault = withRefund(error, priced, funds)
-    recordFailure(deps, priced, funds, fault, outcome.latencyMs)
-    throw fault
+    if (error instanceof HoldExpired) {
+      const fault = withRefund(error, priced, funds)
+      recordFailure(deps, priced, funds, fault, outcome.latencyMs)
+      throw fault
+    }
+    if (isLostIfCharged(deps, handled))
+      recordFailure(deps, priced, funds, new Fault('response_lost'), outcome.latencyMs)
+    throw error
   }
 }
+
+/**
+ * Returns true if a charge that takes effect later pays for a response that nobody gets: it is not
+ * stored, was not sent as a stream, and no external seller has the money.
+ */
+const isLostIfCharged = (
+  { creditsOnly }: CallDeps,
+  { priced, attempt, funds, outcome }: HandledCall,
+): boolean =>
+  outcome.kind === 'delivered' &&
+  !attempt.keyed &&
+  (funds.source === 'credits' || funds.source === 'free') &&
+  !creditsOnly.has(priced.offering.service.slug) &&
+  !(outcome.body instanceof Readable)
 
 /** A database that crashes and starts again takes longer. */
 const CRASH_MS = 50

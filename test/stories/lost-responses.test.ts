@@ -159,6 +159,40 @@ describe('A220 a charged call whose process died', () => {
     for (const id of ids) expect(await seenByBob(id)).to.equal(404)
   })
 
+  for (const path of ['works/small', 'gratis/large'] as const) {
+    it(`is given back if it was charged late, without an Idempotency-Key (${path})`, async () => {
+      const { pool, ledger } = hub().hub
+      await recoverCalls(pool, ledger) // from now on
+      const settle = ledger.settle.bind(ledger)
+      let id = ''
+      const charged = new Promise<void>((resolve) => {
+        ledger.settle = async (...charge) => {
+          ledger.settle = settle
+          id = charge[0].call
+          await sleep(3_000) // longer than a request waits for the database
+          const result = await settle(...charge)
+          resolve()
+          return result
+        }
+      })
+      const late = await ask(hub().url, `/proxy/${path}`, { key: ada.apiKey, body: {} })
+      expect([late.status, late.body['code']]).to.deep.equal([503, 'service_unavailable'])
+      await charged
+      await recoverOldCalls()
+      const source = path === 'works/small' ? 'credits' : 'free'
+      const state = source === 'credits' ? 'refunded' : 'released'
+      const known = await told(id)
+      expect(known).to.include({ state, reason: 'response_lost', charged_microdollars: 0 })
+      expect(claimsOf(known['receipt'])).to.include({ outcome: 'failed', charged_microdollars: 0 })
+      expect(await spent()).to.equal(0n)
+      const free = source === 'free' ? ['one', 'two'] : []
+      for (const _ of free) {
+        const { headers } = await ask(hub().url, `/proxy/${path}`, { key: ada.apiKey, body: {} })
+        expect(headers).to.include({ 'x-payment-source': 'free' })
+      }
+    })
+  }
+
   it('gets a free call back', async () => {
     const first = await call('gratis/large')
     expect(first.headers).to.include({ 'x-payment-source': 'free' })
