@@ -75,9 +75,9 @@ export class Idempotency {
       return { id }
     }
     const { attempt, done, busy } = await limitWait(this.#read(id))
-    if (done || (!busy && (await limitWait(this.#wasPaid(attempt)))))
-      return await this.#replay(id, attempt)
-    if (busy) throw inProgress(attempt)
+    if (busy && !done) throw inProgress(attempt)
+    const paid = done ? attempt : await limitWait(this.#findPaid(id, attempt))
+    if (paid !== undefined) return await this.#replay(id, paid)
     const response = await limitWait(this.#findCharged(attempt, caller))
     if (response) return { id, response }
     const isResumed = await this.#begun(id, attempt, () => this.#resume(id, attempt, seconds))
@@ -158,16 +158,18 @@ export class Idempotency {
     return { id, response }
   }
 
-  /** True if an x402 payment of an attempt has paid for a delivery. */
-  async #wasPaid(call: string): Promise<boolean> {
-    const { rowCount } = await this.#deps.pool.query(
-      `SELECT FROM hub.payment_claim c
-       WHERE call = $1 AND state IN ('settled', 'confirmed') AND NOT deposited
+  /** Finds the attempt whose x402 payment has paid for a delivery: the last, or an earlier one. */
+  async #findPaid(id: string, last: string): Promise<string | undefined> {
+    const { rows } = await this.#deps.pool.query<{ call: string }>(
+      `SELECT call FROM hub.payment_claim c
+       WHERE call IN (SELECT $2::uuid UNION SELECT call FROM hub.abandoned_attempt
+           WHERE request = $1)
+         AND state IN ('settled', 'confirmed') AND NOT deposited
          AND (delivered_at IS NOT NULL
-           OR EXISTS (SELECT FROM hub.kept_answer k WHERE k.id = c.id))`,
-      [call],
+           OR EXISTS (SELECT FROM hub.kept_answer k WHERE k.id = c.id)) LIMIT 1`,
+      [id, last],
     )
-    return rowCount !== 0
+    return rows[0]?.call
   }
 
   /** Finds the stored response of an attempt that credits paid, if nobody marked it as charged. */
@@ -197,9 +199,9 @@ export class Idempotency {
   }
 
   /**
-   * Replaces an attempt that is over and moves its payments to the new one. The process of the old
-   * one may be alive after all: from now on it can neither charge nor pay a seller. An x402 payment
-   * that was never sent is released, unless the request carries it again.
+   * Replaces an attempt that is over. The process of the old one may be alive after all: from now
+   * on it can neither charge nor pay a seller. An x402 payment that arrived pays for the new
+   * attempt; one that was never sent is released, unless the request carries it again.
    * @throws Fault `idempotency_in_progress` if a payment from or to others may still arrive
    */
   #takeOver(id: string, from: string, { call, nonce, leaseSeconds }: IdempotentRequest) {
@@ -221,11 +223,14 @@ export class Idempotency {
       )
       if (rowCount === 0) return false
       const { rows: claims } = await client.query<{ open: boolean }>(
-        `UPDATE hub.payment_claim SET call = $2,
+        `UPDATE hub.payment_claim
+         SET call = CASE WHEN state IN ('settled', 'confirmed') THEN $2 ELSE call END,
            state = CASE WHEN state = 'claimed' AND nonce <> $3 AND NOT settling
              THEN 'released' ELSE state END
-         WHERE call = $1 RETURNING state = 'pending' OR state = 'claimed' AND nonce <> $3 AS open`,
-        [from, call, nonce ?? ''],
+         WHERE call IN (SELECT call FROM hub.abandoned_attempt WHERE request = $1)
+           AND state NOT IN ('released', 'failed')
+         RETURNING state = 'pending' OR state = 'claimed' AND nonce <> $3 AS open`,
+        [id, call, nonce ?? ''],
       )
       if (claims.some(({ open }) => open)) throw inProgress(from)
       return true

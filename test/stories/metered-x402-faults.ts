@@ -2,8 +2,10 @@ import { expect } from 'chai'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import type { Claim } from '../../core/payments/receiving/claim.ts'
+import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestHub } from '../support/hub.ts'
+import { claimsOf } from '../support/receipt-claims.ts'
 import { decode, encode, type MeteredPayer } from './metered-payer.ts'
 import type { Step } from './metered-service.ts'
 
@@ -83,9 +85,8 @@ export function itSurvivesFaults(hub: () => TestHub, payer: MeteredPayer): void 
     expect((await claims())[0]).to.include({ state: 'confirmed', amount: 70n })
   })
 
-  it('continues a settlement that was not sent, for its amount and without the work', async () => {
-    const steps = [say(30, `${Math.random()}`)]
-    const payment = encode(await sign('whole', steps))
+  /** Sends a request whose process is gone once it has begun the settlement. */
+  async function loseBegun<T>(send: () => Promise<T>) {
     const began = Promise.withResolvers<void>()
     const resumed = Promise.withResolvers<void>()
     const paused = (real: Settle): Settle => {
@@ -95,25 +96,66 @@ export function itSurvivesFaults(hub: () => TestHub, payer: MeteredPayer): void 
         return real(...args)
       }
     }
-    const first = await settlingBy(paused, async () => {
-      const answer = call('whole', steps, payment)
+    const { answer } = await settlingBy(paused, async () => {
+      const answer = send()
       await began.promise
       return { answer }
     })
     const [claim] = await claims()
     expect(claim).to.include({ state: 'claimed', amount: 70n })
     await sql(
-      'UPDATE hub.payment_claim SET process = gen_random_uuid() WHERE id = $1',
+      `WITH attempts AS (UPDATE hub.idempotent_call SET process = gen_random_uuid() WHERE NOT done)
+       UPDATE hub.payment_claim SET process = gen_random_uuid() WHERE id = $1`,
       claim!['id'],
     )
+    return async () => {
+      resumed.resolve()
+      await answer
+    }
+  }
+
+  it('continues a settlement that was not sent, for its amount and without the work', async () => {
+    const steps = [say(30, `${Math.random()}`)]
+    const payment = encode(await sign('whole', steps))
+    const resume = await loseBegun(() => call('whole', steps, payment))
     const again = await call('whole', steps, payment)
     expect([again.status, again.headers['idempotency-replayed']]).to.deep.equal([200, 'true'])
     expect(decode(again.headers['payment-response'])).to.include({ amount: '70' })
     expect(again.headers).to.include({ 'x-charged-microdollars': '0' })
     await resolve()
-    resumed.resolve()
-    await first.answer
+    await resume()
     expect((await claims())[0]).to.include({ state: 'confirmed', amount: 70n })
+    expect(await spent()).to.equal(70n)
+  })
+
+  it('states what it took when an Idempotency-Key continues it, whoever dies next', async () => {
+    const { apiKey } = await hub().agent()
+    const steps = [say(30, `${Math.random()}`)]
+    const signature = { 'payment-signature': encode(await sign('whole', steps)) }
+    const send = (more: Record<string, string> = {}) => {
+      const headers = { 'idempotency-key': 'upto', ...more }
+      return ask(hub().url, '/proxy/metered/whole', { key: apiKey, body: { steps }, headers })
+    }
+    const resume = await loseBegun(() => send(signature))
+    const again = await send(signature)
+    expect([again.status, again.headers['idempotency-replayed']]).to.deep.equal([200, 'true'])
+    // As if the second process had died before it marked the key as charged.
+    await sql(
+      `UPDATE hub.idempotent_call SET done = false, process = gen_random_uuid()
+       WHERE EXISTS (SELECT FROM hub.payment_claim WHERE id = $1)`,
+      (await claims())[0]!['id'],
+    )
+    const third = await send()
+    for (const { headers, text } of [again, third]) {
+      expect(text).to.equal(again.text)
+      expect(headers).to.include({ 'x-charged-earlier-microdollars': '70' })
+      expect(claimsOf(headers['x-receipt'])).to.include({
+        source: 'x402',
+        charged_microdollars: 70,
+      })
+    }
+    await resume()
+    await resolve()
     expect(await spent()).to.equal(70n)
   })
 

@@ -192,7 +192,7 @@ describe('calls paid by x402', () => {
       expect(await suspended()).to.equal(before)
     })
 
-    it('and pays for no call under the Idempotency-Key of the failed one', async () => {
+    const keyed = async () => {
       const ada = await hub().agent()
       const sendKeyed = (headers: Record<string, string>): Promise<ApiResponse> =>
         ask(hub().url, '/proxy/counted/work', {
@@ -200,6 +200,34 @@ describe('calls paid by x402', () => {
           key: ada.apiKey,
           headers: { 'idempotency-key': 'once', ...headers },
         })
+      return { ...ada, sendKeyed }
+    }
+
+    it('a day later if credits have paid under the Idempotency-Key of its attempt', async () => {
+      const { keyId: eveKey } = await register()
+      const { keyId, sendKeyed } = await keyed()
+      work.before = () => Promise.reject(new Error('broken'))
+      const payment = await sign()
+      expect(await sendKeyed({ 'payment-signature': payment })).to.have.property('status', 502)
+      work.before = async () => {}
+      await hub().credit(keyId, usd('1'))
+      expect((await sendKeyed({})).headers).to.include({ 'x-payment-source': 'credits' })
+      await submit(payment)
+      const sold = `hub.payment_claim WHERE payer = '${eve.address.toLowerCase()}'`
+      await eventually(async () => {
+        await resolvePayments(hub().hub.paymentDeps, 0)
+        return (await query(`SELECT state FROM ${sold}`))[0].state === 'confirmed'
+      })
+      await query(
+        `UPDATE hub.payment_claim SET claimed_at = claimed_at - interval '1 day'
+         WHERE id IN (SELECT id FROM ${sold})`,
+      )
+      await resolvePayments(hub().hub.paymentDeps, 0)
+      expect(await hub().balance(eveKey)).to.equal(PRICE)
+    })
+
+    it('and pays for no call under the Idempotency-Key of the failed one', async () => {
+      const { sendKeyed } = await keyed()
       work.before = await spending()
       const payment = await sign()
       expect(await sendKeyed({ 'payment-signature': payment })).to.have.property('status', 402)
