@@ -14,7 +14,7 @@ import { broken, newSigner, REWRITE, REWRITE_SUMS, tamper } from './tampering.ts
 
 const SIGNED = 'every checkpoint is signed and matches its seal'
 
-describe('the retained checkpoints', () => {
+describe('A309 the retained checkpoints', () => {
   const key = newSigner()
   let database: FreshDatabase
   let dataDir: string
