@@ -130,7 +130,7 @@ export const jobs = {
   'prune-windows': { everySeconds: 60, run: ({ pool }) => pruneWindows(pool) },
   'prune-challenges': {
     everySeconds: 3_600,
-    run: deleting('challenges', 'used-sign-ins'),
+    run: deleting('challenges', 'used-sign-ins', 'used-agent-nonces'),
   },
   'discover-indexes': {
     everySeconds: 60,

@@ -103,6 +103,13 @@ export const DELETION_RULES = {
     days: 0,
     job: 'prune-challenges',
   },
+  'used-agent-nonces': {
+    data: 'Nonces by which agents signed requests, after the signatures expired.',
+    table: 'hub.used_agent_nonce',
+    since: 'expires_at',
+    days: 1,
+    job: 'prune-challenges',
+  },
   mail: {
     data: 'Mails with their recipient: until sent, or expired.',
     table: 'hub.mail',

@@ -13,6 +13,8 @@ import { Visit, type VisitRequest } from './visit.ts'
 
 export interface BrowserOptions extends BrowserSettings, ConnectorOptions, TargetRules {
   readonly userAgent: string
+  /** Returns the headers that sign the request of the page. @defaultValue none */
+  readonly sign?: VisitRequest['sign']
   readonly log: PoolOptions['log']
   /** Overrides of the default limits. */
   readonly limits?: Partial<typeof LIMITS>
@@ -116,6 +118,7 @@ export class Renderer implements Browser {
       waitFor,
       maxBytes: Math.min(request.maxBytes ?? PAGE_BYTES.usual, PAGE_BYTES.most),
       userAgent: request.userAgent ?? this.#options.userAgent,
+      sign: this.#options.sign,
       end: elapsedMs() + Math.min(deadlineMs, DEADLINE_MS.most),
     }
   }

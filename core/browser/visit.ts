@@ -18,6 +18,8 @@ export interface VisitRequest {
   readonly waitFor: string | undefined
   readonly maxBytes: number
   readonly userAgent: string
+  /** Returns the headers that sign a request. */
+  readonly sign: ((method: string, url: string) => Record<string, string>) | undefined
   /** Deadline, by `elapsedMs`. */
   readonly end: number
 }
@@ -130,7 +132,7 @@ export class Visit {
     if (frameId !== this.#frameId || responseErrorReason !== undefined) return proceed()
     if (status === undefined) {
       const refusal = this.#refusalFor(request.url)
-      if (!refusal) return proceed()
+      if (!refusal) return this.#send(requestId, request)
       this.fail(refusal)
     } else {
       const answer = toDocumentResponse(request.url, status, event.responseHeaders ?? [])
@@ -145,6 +147,18 @@ export class Visit {
       }
     }
     await this.#session.send('Fetch.failRequest', { requestId, errorReason: 'Aborted' })
+  }
+
+  /** Sends the request of a document, signed. A redirect is a request of its own. */
+  async #send(
+    requestId: string,
+    { method, url, headers }: Protocol.Network.Request,
+  ): Promise<void> {
+    const signed = Object.entries({ ...headers, ...this.#request.sign?.(method, url) })
+    await this.#session.send('Fetch.continueRequest', {
+      requestId,
+      headers: signed.map(([name, value]) => ({ name, value })),
+    })
   }
 
   #refusalFor(address: string): RenderError['code'] | undefined {

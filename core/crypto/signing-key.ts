@@ -58,9 +58,8 @@ export async function loadSigningKeys({
 /** Wraps an Ed25519 private key. */
 export function signingKeyOf(key: KeyObject): SigningKey {
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
-  const thumbprint = JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x })
   return Object.freeze({
-    id: createHash('sha256').update(thumbprint).digest('base64url'),
+    id: thumbprintOf(x),
     publicKey: Buffer.from(x, 'base64url'),
     sign: (bytes: Uint8Array) => sign(null, bytes, key),
     get privateBytes() {
@@ -70,6 +69,12 @@ export function signingKeyOf(key: KeyObject): SigningKey {
       deriveSecret(key.export({ format: 'der', type: 'pkcs8' }), purpose),
   })
 }
+
+/** Returns the JWK thumbprint (RFC 7638) of an Ed25519 public key. @param x in base64url */
+export const thumbprintOf = (x: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
+    .digest('base64url')
 
 /** Derives a 32-byte secret for a purpose (HKDF, RFC 5869). */
 export const deriveSecret = (material: Buffer, purpose: string): Buffer =>

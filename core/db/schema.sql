@@ -181,7 +181,9 @@ CREATE TABLE hub.call (
   quantity bigint,
   unit_amount bigint,
   unit_per bigint,
+  agent text,
   CONSTRAINT call_pkey PRIMARY KEY (id),
+  CONSTRAINT call_agent_check CHECK (((length(agent) >= 1) AND (length(agent) <= 253))) NOT VALID,
   CONSTRAINT call_charged_check CHECK ((charged >= 0)),
   CONSTRAINT call_latency_ms_check CHECK ((latency_ms >= 0)),
   CONSTRAINT call_metered CHECK (((num_nulls(unit, quantity, unit_amount, unit_per) = ANY (ARRAY[0, 4])) AND ((quantity IS NULL) OR (source = 'x402'::text) OR ((charged)::numeric <= ceil((((quantity)::numeric * (unit_amount)::numeric) / (unit_per)::numeric)))))) NOT VALID,
@@ -443,10 +445,12 @@ CREATE TABLE hub.domain_rule (
   wait_for text,
   exclude text[] NOT NULL,
   fast boolean NOT NULL,
-  CONSTRAINT domain_rule_pkey PRIMARY KEY (domain, pattern),
+  agents text[] DEFAULT '{}'::text[] NOT NULL,
+  CONSTRAINT domain_rule_pkey PRIMARY KEY (domain, "position"),
+  CONSTRAINT domain_rule_agents_check CHECK ((cardinality(agents) <= 50)),
   CONSTRAINT domain_rule_check CHECK (((cached_price >= 0) AND (cached_price <= price))),
+  CONSTRAINT domain_rule_distinct UNIQUE (domain, pattern, agents),
   CONSTRAINT domain_rule_domain_fkey FOREIGN KEY (domain) REFERENCES hub.domain(id) ON DELETE CASCADE,
-  CONSTRAINT domain_rule_domain_position_key UNIQUE (domain, "position"),
   CONSTRAINT domain_rule_exclude_check CHECK ((cardinality(exclude) <= 50)),
   CONSTRAINT domain_rule_max_age_seconds_check CHECK (((max_age_seconds >= 0) AND (max_age_seconds <= 2592000))),
   CONSTRAINT domain_rule_pattern_check CHECK (((pattern ~ '^/'::text) AND (length(pattern) <= 500))),
@@ -2015,6 +2019,17 @@ CREATE TABLE hub.upstream_secret (
 );
 CREATE INDEX upstream_secret_key ON hub.upstream_secret USING btree (key_id);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.upstream_secret TO hub_app;
+
+CREATE TABLE hub.used_agent_nonce (
+  id bytea NOT NULL,
+  used_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT used_agent_nonce_pkey PRIMARY KEY (id),
+  CONSTRAINT used_agent_nonce_check CHECK ((expires_at <= (used_at + '25:00:00'::interval))),
+  CONSTRAINT used_agent_nonce_id_check CHECK ((octet_length(id) = 32))
+);
+CREATE INDEX used_agent_nonce_expiry ON hub.used_agent_nonce USING btree (expires_at);
+GRANT DELETE, INSERT, SELECT ON hub.used_agent_nonce TO hub_app;
 
 CREATE TABLE hub.used_sign_in (
   nonce bytea NOT NULL,

@@ -13,6 +13,8 @@ import { parseTarget, type TargetRules } from './target.ts'
 
 export interface EgressOptions extends ConnectorOptions, TargetRules {
   readonly userAgent: string
+  /** Returns the headers that sign a request. @defaultValue none */
+  readonly sign?: ((method: string, url: string) => Record<string, string>) | undefined
 }
 
 /** Maximum size of a streamed response, in bytes. */
@@ -20,6 +22,8 @@ const STREAM_MAX = 268_435_456
 /** PAYMENT-REQUIRED headers with embedded schemas far exceed Node's default of 16 KiB. */
 const HEADERS_MAX = 128 * 1_024
 const DEFAULTS = { headersMs: 20_000, bodyMs: 10_000, totalMs: 30_000 } as const
+
+const SIGNATURE_HEADERS = ['signature', 'signature-input', 'signature-agent'] as const
 
 /** Creates the guarded client for foreign hosts. Create one per process and close it at exit. */
 export function createEgress(options: EgressOptions): Egress {
@@ -29,8 +33,8 @@ export function createEgress(options: EgressOptions): Egress {
     maxResponseSize: STREAM_MAX,
     maxHeaderSize: HEADERS_MAX,
   })
-  const { userAgent } = options
-  const channel = { agent, userAgent, targetOf: (url: string) => parseTarget(url, options) }
+  const { userAgent, sign } = options
+  const channel = { agent, userAgent, sign, targetOf: (url: string) => parseTarget(url, options) }
   return {
     request: (request) => sendRequest(channel, request),
     close: () => agent.close(),
@@ -38,7 +42,7 @@ export function createEgress(options: EgressOptions): Egress {
 }
 
 /** Connection pool, and the rules of its destinations. */
-interface Channel extends Pick<EgressOptions, 'userAgent'> {
+interface Channel extends Pick<EgressOptions, 'userAgent' | 'sign'> {
   readonly agent: Agent
   /** Parses and checks a URL. @throws EgressError if the destination is not allowed */
   readonly targetOf: (url: string) => URL
@@ -47,7 +51,7 @@ interface Channel extends Pick<EgressOptions, 'userAgent'> {
 /** Sends one request. @throws EgressError */
 export const sendRequest = (channel: Channel, request: EgressRequest): Promise<EgressResponse> =>
   new Promise((resolve, reject) => {
-    const { origin, pathname, search } = channel.targetOf(request.url)
+    const { origin, pathname, search, href } = channel.targetOf(request.url)
     const method = methodOf(request.method)
     const { headersMs, bodyMs, totalMs } = { ...DEFAULTS, ...request.timeouts }
     if (request.signal?.aborted) throw new EgressError('upstream_timeout')
@@ -55,7 +59,7 @@ export const sendRequest = (channel: Channel, request: EgressRequest): Promise<E
       origin,
       path: `${pathname}${search}`,
       method,
-      headers: outgoingHeaders(channel.userAgent, request.headers),
+      headers: outgoingHeaders(channel, method, href, request.headers),
       body: request.body ?? null,
       headersTimeout: headersMs,
       bodyTimeout: bodyMs,
@@ -70,9 +74,17 @@ export function methodOf(text: string): Method {
   return method
 }
 
-function outgoingHeaders(userAgent: string, headers: Readonly<Record<string, string>> = {}) {
+function outgoingHeaders(
+  { userAgent, sign }: Channel,
+  method: Method,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+) {
   const out: Record<string, string> = { 'user-agent': userAgent }
   for (const name of Object.keys(headers)) out[name.toLowerCase()] = headers[name]!
+  // A caller that signs the request itself is not signed for.
+  const isSigned = SIGNATURE_HEADERS.some((name) => out[name] !== undefined)
+  if (!isSigned) Object.assign(out, sign?.(method, url))
   // Without decompression, there are no decompression bombs.
   out['accept-encoding'] = 'identity'
   return out

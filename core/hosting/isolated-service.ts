@@ -42,9 +42,10 @@ function endpointOf(
   const { summary, price, input, output, query, headers, deadlineSeconds } = declared
   const { styles, form, streams, prepaid } = declared
   const seconds = deadlineOf(declared)
-  const of = async (input: unknown): Promise<Quote> => {
+  const of = async (input: unknown, agent?: string): Promise<Quote> => {
     const signal = AbortSignal.timeout(seconds * 1_000)
-    const result = await rethrowPluginError(plugin.run({ do: 'price', route, input }, signal))
+    const task = { do: 'price', route, input, ...(agent !== undefined && { agent }) } as const
+    const result = await rethrowPluginError(plugin.run(task, signal))
     if (result.is !== 'priced') throw new Error('the plugin returned no price')
     return { amount: micros(BigInt(result.amount)), terms: result.terms }
   }
@@ -60,8 +61,10 @@ function endpointOf(
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
     ...(prepaid !== undefined && { prepaid }),
-    handle: async ({ signal, charge, meter, id, input, payer, headers: sent, terms, price }) => {
-      const call = { id, input, payer, terms, ...(sent && { headers: sent }) }
+    handle: async ({ signal, charge, meter, price, headers: sent, agent, ...rest }) => {
+      const { id, input, payer, terms } = rest
+      const signed = agent === undefined ? {} : { agent }
+      const call = { id, input, payer, terms, ...(sent && { headers: sent }), ...signed }
       const reserved = price === undefined ? {} : { reserved: String(price) }
       const onReport = (report: Report): void => {
         if (report.is === 'charge') charge(decodeAmount(report.amount))
@@ -75,7 +78,7 @@ function endpointOf(
 
 function decodePrice(
   declared: DeclaredService['endpoints'][string]['price'],
-  of: (input: unknown) => Promise<Quote>,
+  of: (input: unknown, agent?: string) => Promise<Quote>,
 ): AnyEndpoint['price'] {
   if ('fixed' in declared) return micros(BigInt(declared.fixed))
   const max = micros(BigInt(declared.max))

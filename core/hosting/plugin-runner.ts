@@ -142,11 +142,11 @@ export class PluginRunner {
     return { is: 'done', id, answer: message.answer }
   }
 
-  async #price({ id, route, input }: Command<'price'>): Promise<FromPlugin> {
+  async #price({ id, route, input, agent }: Command<'price'>): Promise<FromPlugin> {
     const { price } = this.#endpoint(route)
     if (typeof price === 'bigint') return { is: 'priced', id, amount: String(price), terms: null }
     if (price.unit !== undefined) throw new Error(`${route} has a metered price`)
-    const { amount, terms } = await price.of(input)
+    const { amount, terms } = await price.of(input, agent)
     return { is: 'priced', id, amount: String(micros(amount)), terms: terms ?? null }
   }
 

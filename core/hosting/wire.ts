@@ -177,11 +177,17 @@ export type ToPlugin =
       readonly do: 'handle'
       readonly id: number
       readonly route: string
-      readonly call: Pick<Call<unknown>, 'id' | 'input' | 'payer' | 'headers' | 'terms'>
+      readonly call: Pick<Call<unknown>, 'id' | 'input' | 'payer' | 'headers' | 'agent' | 'terms'>
       /** Amount reserved for a metered price. */
       readonly reserved?: string
     }
-  | { readonly do: 'price'; readonly id: number; readonly route: string; readonly input: unknown }
+  | {
+      readonly do: 'price'
+      readonly id: number
+      readonly route: string
+      readonly input: unknown
+      readonly agent?: string
+    }
   | { readonly do: 'run'; readonly id: number; readonly schedule: string }
   | { readonly do: 'listed'; readonly id: number }
   | { readonly do: 'abort' | 'pull' | 'drop' | 'ping'; readonly id: number }

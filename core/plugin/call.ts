@@ -30,6 +30,8 @@ export interface Call<Input> {
   readonly payer: string
   /** Request headers passed to providers, by lower-case name: no keys, cookies or addresses. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Host of the agent that signed the request (Web Bot Auth), if it was verified. */
+  readonly agent?: string
   /** `terms` of the computed price; undefined for a fixed price. */
   readonly terms: unknown
   /**

@@ -75,7 +75,8 @@ export type Price<Input> =
   | {
       readonly max: Micros
       readonly unit?: never
-      readonly of: (input: Input) => Quote | Promise<Quote>
+      /** @param agent host of the agent that signed the request, as in `Call.agent` */
+      readonly of: (input: Input, agent?: string) => Quote | Promise<Quote>
     }
   | MeteredPrice
 

@@ -4,6 +4,8 @@ import type { Micros } from '../money.ts'
 export interface PageRule {
   /** Glob of the path: `*` matches within a segment, `**` across segments. */
   readonly pattern: string
+  /** Hosts of the verified agents it is for; `*`: any of them. Empty: for everyone. */
+  readonly agents: readonly string[]
   /** False if these pages are not sold to anyone. */
   readonly allow: boolean
   /** Price per page. */

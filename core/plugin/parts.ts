@@ -1,6 +1,6 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Micros } from '../money.ts'
-import type { PageRefusal, PricedPage } from './pages.ts'
+import type { PageRefusal, PageRule, PricedPage } from './pages.ts'
 
 /**
  * Parts of a plugin besides its endpoints: schedules, commands, database, browser and domains.
@@ -141,8 +141,15 @@ export interface SellingDomain {
   readonly example: string
   /** Price of the most expensive page. */
   readonly maxPrice: Micros
-  /** Returns the page of a URL and its terms, or the reason why it is not for sale. */
-  readonly page: (url: string) => PricedPage | PageRefusal
+  /** URL below which its service is called. */
+  readonly serviceUrl: string
+  /** Rules for everyone, most specific first. */
+  readonly rules: readonly PageRule[]
+  /**
+   * Returns the page of a URL and its terms, or the reason why it is not for sale.
+   * @param agent host of the verified agent that asks
+   */
+  readonly page: (url: string, agent?: string) => PricedPage | PageRefusal
 }
 
 /** Page of a domain that its owner wants to see as callers would. */
@@ -176,6 +183,11 @@ export interface Domains {
   list(after: string): Promise<readonly SellingDomain[]>
   /** Returns true if the site's robots.txt (at most a day old) allows reading the page. */
   mayRead(url: string): Promise<boolean>
+  /**
+   * Returns true if the license that the site names in its robots.txt, if any, lets anyone use the
+   * page as input of AI for nothing (RSL).
+   */
+  allowFreeUse(domain: Pick<SellingDomain, 'serviceUrl'>, url: string): Promise<boolean>
   /** Records the pages of a call, for the owner's earnings by page. */
   note(sale: {
     readonly call: string

@@ -7,7 +7,13 @@ import { logFailure } from '../outages.ts'
 import { singleFlight } from '../runtime/cache.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import type { KeyVersion, PurposeKeys } from './purpose-keys.ts'
-import { firstKey, PURPOSE_NAMES, type Purpose, signingKeyFrom } from './purposes.ts'
+import {
+  firstKey,
+  type KeyPairPurpose,
+  PURPOSE_NAMES,
+  type Purpose,
+  signingKeyFrom,
+} from './purposes.ts'
 
 /**
  * Seconds after its creation until a version becomes the current one. Every process knows it by
@@ -101,7 +107,15 @@ export class SecretKeys {
 
   /** Returns the key that signs receipts and checkpoints now. */
   signingKey(): SigningKey {
-    const { id, material } = this.of('receipts').current
+    return this.#toSigningKey(this.of('receipts').current)
+  }
+
+  /** Returns the valid key pairs of a purpose, the current one first. */
+  signingKeys(purpose: KeyPairPurpose): readonly SigningKey[] {
+    return this.of(purpose).valid.map((version) => this.#toSigningKey(version))
+  }
+
+  #toSigningKey({ id, material }: KeyVersion): SigningKey {
     const known = this.#signingKeys.get(id)
     if (known) return known
     const key = signingKeyFrom(material)

@@ -28,6 +28,8 @@ export interface CallRecord {
   readonly entry: string | null
   /** Usage that was paid for, of a call with a metered price; null for other calls. */
   readonly usage: Usage | null
+  /** Host of the agent that signed the request; null if none was verified. */
+  readonly agent: string | null
 }
 
 /** Columns of `RecordRow`, from `hub.call c` and its endpoint `e`. */
@@ -35,7 +37,7 @@ export const RECORD_COLUMNS = `c.id AS call, c.at, c.request_id, c.principal, c.
   e.method, e.path, c.endpoint, c.price_version, c.source, c.charged, c.outcome,
   c.status AS call_status,
   c.latency_ms, c.reason AS call_reason, c.request_hash, c.response_hash, c.entry, c.unit,
-  c.quantity, c.unit_amount, c.unit_per`
+  c.quantity, c.unit_amount, c.unit_per, c.agent`
 
 export interface RecordRow {
   readonly call: string
@@ -61,6 +63,7 @@ export interface RecordRow {
   readonly quantity: bigint | null
   readonly unit_amount: bigint | null
   readonly unit_per: bigint | null
+  readonly agent: string | null
 }
 
 export const recordOf = (row: RecordRow): CallRecord => ({
@@ -82,6 +85,7 @@ export const recordOf = (row: RecordRow): CallRecord => ({
   responseHash: row.response_hash,
   entry: row.entry,
   usage: usageOf(row),
+  agent: row.agent,
 })
 
 export type UsageColumns = Pick<RecordRow, 'unit' | 'quantity' | 'unit_amount' | 'unit_per'>

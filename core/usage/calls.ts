@@ -147,7 +147,7 @@ export class CallLog {
 
 const CALL_COLUMNS = `hub.call (id, at, request_id, principal, key_id, service, endpoint,
   price_version, source, charged, outcome, status, latency_ms, reason, request_hash,
-  response_hash, entry, unit, quantity, unit_amount, unit_per)`
+  response_hash, entry, unit, quantity, unit_amount, unit_per, agent)`
 
 const toCells = (r: CallRecord): readonly Cell[] => [
   r.id,
@@ -171,4 +171,5 @@ const toCells = (r: CallRecord): readonly Cell[] => [
   r.usage?.quantity ?? null,
   r.usage?.amount ?? null,
   r.usage?.per ?? null,
+  r.agent,
 ]

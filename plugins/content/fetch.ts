@@ -8,6 +8,7 @@ import {
   Reply,
   type SellingDomain,
 } from 'agenthub/plugin'
+import { licenseLink } from './license.ts'
 import {
   type GatewayDeps,
   type ObtainedPage,
@@ -74,7 +75,8 @@ export async function deliverPage(
   }
   const sold = { url: page.url, cached: obtained.cache.hit, charged: terms.price }
   await deps.domains.note({ call: call.id, domain: domain.id, pages: [sold] })
-  return new Reply(toResult(obtained), { headers: validators(obtained) })
+  const about = { ...validators(obtained), Link: licenseLink(domain) }
+  return new Reply(toResult(obtained), { headers: about })
 }
 
 /**

@@ -12,7 +12,7 @@ import { isDoubtful, type PageDeps, type PageReading, readPage } from './page.ts
 import { type PageVersion, tagOf } from './versions.ts'
 
 export interface GatewayDeps extends PageDeps {
-  readonly domains: Pick<Domains, 'note' | 'mayRead' | 'reportLowConfidence'>
+  readonly domains: Pick<Domains, 'note' | 'mayRead' | 'allowFreeUse' | 'reportLowConfidence'>
   readonly cache: Pick<PageCache, 'find' | 'read' | 'store' | 'doubtfulShare'>
 }
 
@@ -71,7 +71,8 @@ interface PageOrder extends Pick<Call<unknown>, 'payer' | 'signal'> {
 
 /**
  * Reads a page from the cache or the site.
- * @throws as `readPage`; Refusal `page_reserved` for a free page whose owner wants no use by AI
+ * @throws as `readPage`; Refusal `page_reserved` for a free page whose owner wants no use by AI, or
+ *   is paid for it
  */
 export async function obtainPage(
   deps: GatewayDeps,
@@ -79,6 +80,12 @@ export async function obtainPage(
   { page, cached }: PageTerms,
   { payer: payerId, signal, paid, isFree }: PageOrder,
 ): Promise<ObtainedPage> {
+  if (isFree && !(await deps.domains.allowFreeUse(domain, page.url))) {
+    throw new Refusal(
+      'page_reserved',
+      'The license of the site (RSL) gives no page to AI for free.',
+    )
+  }
   const before = cached && (await deps.cache.read(domain.id, cached.key))
   if (before) {
     assertUsable(before, isFree)

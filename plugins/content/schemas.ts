@@ -42,6 +42,8 @@ export const batchInputOf = (example: string) =>
     max_age: maxAge,
   })
 
+export const noInput = s.object({})
+
 const LIST_MAX = 100
 
 export const listInput = s.object({

@@ -1,6 +1,7 @@
-import { type AnyService, defineService, micros, type SellingDomain } from 'agenthub/plugin'
+import { type AnyService, defineService, micros, Reply, type SellingDomain } from 'agenthub/plugin'
 import { deliverBatch, quoteBatch } from './batch.ts'
 import { deliverPage, quotePage } from './fetch.ts'
+import { LICENSE_TYPE, licenseOf } from './license.ts'
 import type { GatewayDeps } from './obtain.ts'
 import type { SalesList } from './sales-list.ts'
 import * as schemas from './schemas.ts'
@@ -9,6 +10,10 @@ import { URLS_MAX } from './schemas.ts'
 export interface ServiceDeps extends GatewayDeps {
   readonly salesList: Pick<SalesList, 'list'>
 }
+
+/** A domain as the agent that asks for its pages sees it. */
+const forAgent = (domain: SellingDomain, agent: string | undefined): SellingDomain =>
+  agent === undefined ? domain : { ...domain, page: (url) => domain.page(url, agent) }
 
 /** Clients of x402 sign payments that are valid for a minute. */
 const DEADLINE_SECONDS = 45
@@ -24,22 +29,25 @@ export const gatewayOf = (deps: ServiceDeps, domain: SellingDomain): AnyService 
     endpoints: {
       'GET /fetch': {
         summary: `A page of ${domain.host}: title, text, headings, Markdown and more.`,
-        price: { max: domain.maxPrice, of: (asked) => quotePage(deps, domain, asked) },
+        price: {
+          max: domain.maxPrice,
+          of: (asked, agent) => quotePage(deps, forAgent(domain, agent), asked),
+        },
         input: schemas.inputOf(domain.example),
         output: schemas.output,
         deadlineSeconds: DEADLINE_SECONDS,
-        handle: (call) => deliverPage(deps, domain, call),
+        handle: (call) => deliverPage(deps, forAgent(domain, call.agent), call),
       },
       'POST /batch': {
         summary: `Up to ${URLS_MAX} pages of ${domain.host}; only delivered ones are charged.`,
         price: {
           max: micros(domain.maxPrice * BigInt(URLS_MAX)),
-          of: (asked) => quoteBatch(deps, domain, asked),
+          of: (asked, agent) => quoteBatch(deps, forAgent(domain, agent), asked),
         },
         input: schemas.batchInputOf(domain.example),
         output: schemas.batchOutput,
         deadlineSeconds: DEADLINE_SECONDS,
-        handle: (call) => deliverBatch(deps, domain, call),
+        handle: (call) => deliverBatch(deps, forAgent(domain, call.agent), call),
       },
       'GET /pages': {
         summary: `Pages of ${domain.host} that are for sale, with prices: free.`,
@@ -48,7 +56,13 @@ export const gatewayOf = (deps: ServiceDeps, domain: SellingDomain): AnyService 
         input: schemas.listInput,
         output: schemas.listOutput,
         deadlineSeconds: DEADLINE_SECONDS,
-        handle: ({ input }) => deps.salesList.list(domain, input),
+        handle: ({ input, agent }) => deps.salesList.list(forAgent(domain, agent), input),
+      },
+      'GET /license.xml': {
+        summary: `Terms of the pages of ${domain.host} (RSL): free.`,
+        price: { max: domain.maxPrice, of: () => ({ amount: micros(0n) }) },
+        input: schemas.noInput,
+        handle: () => new Reply(licenseOf(domain), { headers: { 'Content-Type': LICENSE_TYPE } }),
       },
     },
   })

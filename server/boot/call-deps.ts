@@ -1,3 +1,4 @@
+import { AgentVerifier } from '../../core/agents/agent-verifier.ts'
 import { KeyRing } from '../../core/identity/keys.ts'
 import { type Micros, micros } from '../../core/money.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
@@ -52,6 +53,7 @@ export const createCallDeps = (
   services: SharedServices,
 ): CallDeps => ({
   ...services,
+  agents: new AgentVerifier({ ...core, http: core.egress }),
   catalog: core.catalog,
   idempotency: new Idempotency(core, services.responses),
   lease: core.lease,

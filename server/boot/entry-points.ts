@@ -39,6 +39,7 @@ import { checkpointRoutes } from '../rest/checkpoints.ts'
 import { financeRoutes } from '../rest/finance/index.ts'
 import { healthRoutes } from '../rest/health.ts'
 import { inProcessApi } from '../rest/in-process.ts'
+import { keyDirectoryRoutes } from '../rest/key-directory.ts'
 import { metricsRoutes } from '../rest/metrics.ts'
 import { audienceDocument, openApiDocument, serviceDocument } from '../rest/openapi/document.ts'
 import { domainRoutes } from '../rest/provider/domains/index.ts'
@@ -241,6 +242,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
     ...createRoutes(core, options, callDeps, services),
     ...checkpointRoutes({ pool }),
     ...treeRoutes({ pool }),
+    ...keyDirectoryRoutes(core.requestSigner),
     ...docsRoutes({
       catalog,
       site,

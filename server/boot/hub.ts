@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
-import { Renderer } from '../../core/browser/renderer.ts'
 import { injectedDomains } from '../../core/catalog/domains/injection.ts'
 import { PagePreviews } from '../../core/catalog/domains/previews.ts'
+import { SiteLicenses } from '../../core/catalog/domains/site-licenses.ts'
 import type { DiscoveryDeps } from '../../core/catalog/listings/discovery/discover.ts'
 import { purchaseCautions } from '../../core/catalog/listings/purchase-cautions.ts'
 import type { EmbedDeps } from '../../core/catalog/search/semantic/embed-documents.ts'
@@ -16,7 +16,6 @@ import { openDatabaseClock } from '../../core/db/clock.ts'
 import { createPool, type PoolOptions } from '../../core/db/pool.ts'
 import { ProcessLease } from '../../core/db/process-lease.ts'
 import { createBackends } from '../../core/egress/backends.ts'
-import { createEgress } from '../../core/egress/egress.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { openShards } from '../../core/identity/shards.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
@@ -41,10 +40,12 @@ import { openWindows } from '../../core/usage/open-windows.ts'
 import { publishSigningKey } from '../../core/usage/receipts.ts'
 import { ConnectionGuard } from '../http/connection-guard.ts'
 import { Meters } from '../observability/meters.ts'
+import { PROXY_PATH } from '../proxy/entry.ts'
 import { openCredentialGates } from './credential-gates.ts'
 import { openEntryPoints } from './entry-points.ts'
 import { openPluginCatalog, type PluginCatalog } from './open-catalog.ts'
 import { openDiscovery } from './open-discovery.ts'
+import { openEgress } from './open-egress.ts'
 import type { HubOptions } from './options.ts'
 import { openUpstreams } from './upstreams.ts'
 
@@ -166,15 +167,6 @@ const APPROVAL_MS = 86_400_000
 const approvalOf = ({ facilitator: { approvePermit2 }, spend }: HubOptions['money']) =>
   approvePermit2 && cachedFor(APPROVAL_MS, () => approvePermit2(spend).then(() => true))
 
-/** Opens the renderer. Its user agent names the browser and the hub. */
-const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Renderer =>
-  new Renderer({
-    ...browser,
-    ...egress,
-    userAgent: `Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (compatible; ${hub})`,
-    log: (message, fields) => log.warn({ ...fields }, message),
-  })
-
 /** Opens semantic search. The operator's embedding server may be at any address. */
 function openSemanticSearch(
   { embeddings, log }: HubOptions,
@@ -229,22 +221,23 @@ async function openParts(
   scope.defer(() => gates.close())
   const windows = await openWindows(options.rateStore, pool, log)
   scope.defer(() => windows.close())
-  const userAgent = `AgentHub/${options.version}`
-  const egress = createEgress({ ...options.egress, userAgent })
-  const backends = createBackends({ origins: options.pluginHosts, userAgent })
+  const outgoing = openEgress(options, { secretKeys, clock, scope })
+  const { userAgent, requestSigner, egress, backends, browser } = outgoing
   const discovery = openDiscovery({ ...options, clock }, pool, egress)
   const payments = { claims: new Claims(pool, clock, lease), intents: new Intents(pool) }
   const core = { ...database, ...payments, deposits: new Deposits(database.financePool, ledger) }
   const paymentDeps: ResolveDeps = { ...core, ...money, clock, log, asset: USDC_BASE }
-  const browser = openBrowser(options, userAgent)
-  scope.defer(async () => {
-    await Promise.all([egress.close(), backends.close(), browser.close()])
-  })
   const host = { ...createPluginHost(options, clock), http: egress, backends, browser }
   const previews = new PagePreviews(pool, discovery.robots)
   const privileges = {
     buyer: openBuyer(options, paymentDeps, egress, pool),
-    domains: injectedDomains(pool, discovery.robots, previews),
+    domains: injectedDomains(
+      pool,
+      discovery.robots,
+      new SiteLicenses(egress, discovery.robots),
+      previews,
+      (slug) => `${options.baseUrl()}${PROXY_PATH}/${slug}`,
+    ),
     upstreams: openUpstreams({ ...options, secretKeys }, { pool, http: egress, backends }),
   }
   const sealed = { ...core, secretKeys, scope }
@@ -258,7 +251,7 @@ async function openParts(
   const observers = { ...openObservers(options, meters), draining }
   const pendingTasks = new PendingTasks()
   const found = { discovery, previews, semanticRanker: semanticSearch?.ranker, catalog, plugins }
-  const services = { gates, secretKeys, windows, offers, calls, clock, pendingTasks }
+  const services = { gates, secretKeys, requestSigner, windows, offers, calls, clock, pendingTasks }
   const parts = { ...core, ...observers, ...found, ...services, egress, backends }
   const handle = openEntryPoints(parts, options)
   return {

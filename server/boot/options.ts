@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
+import type { RequestSigner } from '../../core/agents/request-signer.ts'
 import type { PagePreviews } from '../../core/catalog/domains/previews.ts'
 import type { ChainLogs } from '../../core/catalog/listings/discovery/chain-logs.ts'
 import type { DiscoveryDeps } from '../../core/catalog/listings/discovery/discover.ts'
@@ -55,6 +56,7 @@ export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'
     readonly windows: Windows
     readonly gates: CredentialGates
     readonly secretKeys: SecretKeys
+    readonly requestSigner: RequestSigner
     /** Guarded egress, and the route to the operator's own hosts. */
     readonly egress: Egress
     readonly backends: Egress
@@ -148,7 +150,7 @@ export interface HubOptions {
   readonly telemetry?: Telemetry | undefined
   /** Merges the metrics of all serving processes. @defaultValue metrics of this process */
   readonly mergeMetrics?: (meters: Meters) => () => Promise<string>
-  readonly egress: Omit<EgressOptions, 'userAgent'>
+  readonly egress: Omit<EgressOptions, 'userAgent' | 'sign'>
   /** Origins that plugins may reach at any network address. */
   readonly pluginHosts: readonly string[]
   readonly browser: Config['browser']

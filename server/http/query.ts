@@ -13,3 +13,9 @@ export function readQuery(ctx: Pick<Context, 'query' | 'querystring'>): Context[
   }
   return { ...ctx.query }
 }
+
+/** Returns the query of a URL with its question mark; empty if there is none. */
+export function searchOf(url = ''): string {
+  const start = url.indexOf('?')
+  return start < 0 ? '' : url.slice(start)
+}

@@ -15,6 +15,7 @@ import { problem, reportFault } from '../http/problem.ts'
 import type { ResponseWriter } from '../http/response-writer.ts'
 import type { Observers } from '../observability/observe.ts'
 import { traceOf } from '../observability/trace.ts'
+import { signedMessageOf } from '../proxy/agent.ts'
 import { CAPABILITIES, type Era, eraOf } from './era.ts'
 import { codeOfStatus, RPC, RpcError } from './errors.ts'
 import { type Id, idOf, isId, metaOf, type Request, readMessage } from './message.ts'
@@ -102,7 +103,14 @@ const isPreflight = ({ req: { method, headers } }: PreKoaExchange): boolean =>
 /** Caller, rate limit state and capabilities of a request. */
 type AuthenticatedRequest = Pick<
   RpcContext,
-  'caller' | 'rate' | 'authorization' | 'endpointUrl' | 'reportFault' | 'reserveMemory'
+  | 'caller'
+  | 'rate'
+  | 'authorization'
+  | 'endpointUrl'
+  | 'signedMessage'
+  | 'addHeaders'
+  | 'reportFault'
+  | 'reserveMemory'
 >
 
 /** Checks method, key, rate limit and Accept header before the body is read. */
@@ -132,6 +140,8 @@ async function authenticate(
     rate,
     authorization,
     endpointUrl: url,
+    signedMessage: signedMessageOf(exchange.req, url),
+    addHeaders: (headers) => writer.setHeaders(headers),
     reserveMemory,
     reportFault: reporter(exchange, log),
   }

@@ -65,6 +65,8 @@ function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): C
     body: toolCall.body,
     ...payerOf(context),
     signInUrl: context.endpointUrl,
+    signedMessage: context.signedMessage,
+    addHeaders: context.addHeaders,
     payment: paymentHeaderOf(meta),
     idempotencyKey: parseIdempotencyKey(key),
     maxPrice: max === undefined ? undefined : parseDollars(max),

@@ -1,3 +1,4 @@
+import type { SignedMessage } from '../../core/agents/agent-verifier.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -12,6 +13,10 @@ export interface ToolContext {
   readonly address: () => string
   /** Returns the URL of the MCP endpoint. */
   readonly endpointUrl: () => string
+  /** The HTTP request, if an agent has signed it. */
+  readonly signedMessage: SignedMessage | undefined
+  /** Sets headers of the response, unless it has begun. */
+  readonly addHeaders: (headers: Readonly<Record<string, string>>) => void
   readonly requestId: string
   readonly trace: Trace
   readonly meta: JsonObject

@@ -1,3 +1,4 @@
+import type { AgentVerifier } from '../../core/agents/agent-verifier.ts'
 import type { Catalog } from '../../core/catalog/services/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ProcessLease } from '../../core/db/process-lease.ts'
@@ -28,6 +29,7 @@ export interface CallDeps {
   readonly keys: KeyRing
   readonly limits: RateLimits
   readonly accountStatus: AccountStatus
+  readonly agents: Pick<AgentVerifier, 'verify'>
   readonly catalog: Pick<Catalog, 'find'>
   readonly quotes: Pick<Quotes, 'find'>
   readonly idempotency: Idempotency

@@ -63,6 +63,7 @@ const identityOf = (
   endpoint: offering.endpointId,
   priceVersion: offering.priceVersion,
   requestHash,
+  agent: request.agent ?? null,
 })
 
 /** Body exactly as it is sent. */

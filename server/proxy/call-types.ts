@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { SignedMessage } from '../../core/agents/agent-verifier.ts'
 import type { Offering } from '../../core/catalog/services/catalog.ts'
 import type { HeaderValues } from '../../core/egress/headers.ts'
 import type { Fault } from '../../core/errors.ts'
@@ -33,6 +34,10 @@ export interface CallRequest {
   readonly signIn?: string | undefined
   /** Returns the URL that challenges name if it is not `url`: the MCP endpoint, for its tools. */
   readonly signInUrl?: (() => string) | undefined
+  /** The request as sent, if an agent has signed it. */
+  readonly signedMessage?: SignedMessage | undefined
+  /** Host of the agent that signed the request, once it is verified. */
+  readonly agent?: string | undefined
   readonly idempotencyKey: string | undefined
   /** A higher price is refused with `price_exceeds_max`. */
   readonly maxPrice: Micros | undefined

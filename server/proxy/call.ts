@@ -2,6 +2,7 @@ import type { Caller } from '../../core/identity/keys.ts'
 import type { MoneyOutcome } from '../../core/money-outcome.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { toFault, withOutcome } from '../http/problem.ts'
+import { identifyAgent } from './agent.ts'
 import { beginAttempt } from './attempt.ts'
 import { authenticate, limitRate } from './authenticate.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -57,18 +58,19 @@ function outcomeOfFailure(
 
 async function makeCall(
   deps: CallDeps,
-  request: CallRequest,
+  sent: CallRequest,
   state: { isCharging: boolean },
 ): Promise<HttpResponse> {
-  const { trace, onProgress } = request
-  let caller: Caller | AnonymousCaller | undefined = request.caller
+  const { trace, onProgress } = sent
+  let caller: Caller | AnonymousCaller | undefined = sent.caller
   if (!caller) {
     trace?.begin('authenticate')
-    caller = await authenticate(deps, request) // 401
+    caller = await authenticate(deps, sent) // 401
     if (trace && caller.keyId !== null) trace.identify(caller)
     trace?.begin('limit')
-    await limitRate(deps, caller, request) // 429
+    await limitRate(deps, caller, sent) // 429
   }
+  const request = sent.signedMessage ? await identifyAgent(deps, sent, sent.signedMessage) : sent
   trace?.begin('quote')
   const quoted = await quote(deps, caller, request) // 404, 405, 402 price_exceeds_max
   if (trace) trace.service = quoted.offering.service.slug

@@ -15,10 +15,12 @@ import { assertWellFormed } from '../http/malformed.ts'
 import { readPaymentHeader, withReceipt } from '../http/payment-headers.ts'
 import { type PreKoaExchange, type PreKoaHandler, preKoaHandler } from '../http/pre-koa.ts'
 import { problem, reportFault } from '../http/problem.ts'
+import { searchOf } from '../http/query.ts'
 import { ResponseStream } from '../http/response-stream.ts'
 import type { ResponseWriter } from '../http/response-writer.ts'
 import type { Observers } from '../observability/observe.ts'
 import { traceOf } from '../observability/trace.ts'
+import { signedMessageOf } from './agent.ts'
 import { parseIdempotencyKey } from './attempt.ts'
 import type { CallRequest } from './call-types.ts'
 import { crawlerName, lowerOf, parseCrawlerMaxPrice, withCrawlerPrice } from './crawler.ts'
@@ -91,6 +93,7 @@ async function makeCall(
     authorization: readAuthorization(exchange),
     payment: readPaymentHeader((name) => readSingleHeader(exchange, name)),
     signIn: readSingleHeader(exchange, 'sign-in-with-x'),
+    signedMessage: signedMessageOf(req, () => `${baseUrl()}${exchange.path}`),
     idempotencyKey: parseIdempotencyKey(readSingleHeader(exchange, 'idempotency-key')),
     maxPrice: lowerOf(maxPrice, crawlerMax),
     maxPriceName: crawlerMax === undefined ? undefined : crawlerName(maxPrice, crawlerMax),
@@ -145,10 +148,7 @@ async function readBody({ req }: PreKoaExchange): Promise<Pick<CallRequest, 'bod
 const sendsBody = (headers: IncomingHttpHeaders): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-function queryOf(url = ''): ReturnType<typeof parse> {
-  const start = url.indexOf('?')
-  return start < 0 ? {} : parse(url.slice(start + 1))
-}
+const queryOf = (url?: string): ReturnType<typeof parse> => parse(searchOf(url).slice(1))
 
 /** Dot and empty segments, separators and control characters, also when encoded twice. */
 const AMBIGUOUS = /[\\\p{Cc}]|\/\.{1,2}(\/|$)|\/\/|%(2e|2f|5c)/iu

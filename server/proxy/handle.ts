@@ -65,6 +65,7 @@ async function runHandler(
     headers: relayableHeaders(request.headers ?? {}, endpoint.headers),
     terms: priced.terms,
     price: priced.price,
+    ...(request.agent !== undefined && { agent: request.agent }),
     ...(isPrivileged && { park: (parked: boolean) => funds.park?.(parked) }),
     charge: (amount: Micros) => charging.lower(amount),
     meter: (unit: string, quantity: number | bigint) => charging.add(unit, quantity),

@@ -115,6 +115,7 @@ function recordOf(
     requestHash,
     entry: charge?.entry ?? null,
     usage: null,
+    agent: request.agent ?? null,
     ...result,
   }
 }

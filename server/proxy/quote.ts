@@ -40,7 +40,7 @@ export async function quote(
   const input = acceptPayTo(deps, request, readInput(found.endpoint, params, request))
   const bodyError = request.bodyError ?? unsupportedForm(found, request)
   const inputError = bodyError ?? invalidInput(await found.checkInput(input))
-  const computed = inputError ? undefined : await priceOf(found, input, deps.log)
+  const computed = inputError ? undefined : await priceOf(found, input, request.agent, deps.log)
   const amountNow = computed?.amount ?? maxPrice(found.endpoint)
   const current = { offering: found, amount: amountNow, metered: meteredPrice(found.endpoint) }
   // Hashed before the handler can change the input: the hash tells one request from another.
@@ -137,11 +137,16 @@ function endpointOf(
   })
 }
 
-async function priceOf({ endpoint, service }: Offering, input: unknown, log: Log): Promise<Quote> {
+async function priceOf(
+  { endpoint, service }: Offering,
+  input: unknown,
+  agent: string | undefined,
+  log: Log,
+): Promise<Quote> {
   const { price } = endpoint
   if (typeof price === 'bigint') return { amount: price }
   if (price.unit !== undefined) return { amount: price.max }
-  const work = withDeadline(endpoint, () => price.of(input))
+  const work = withDeadline(endpoint, () => price.of(input, agent))
   const quote: Quote | undefined = await work.catch((error: unknown) => {
     throw providerFault(error, service.slug, log)
   })

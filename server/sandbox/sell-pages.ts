@@ -10,6 +10,7 @@ import type { PageRule } from '../../core/plugin/index.ts'
 import { MAGAZINE_HOST, type Sandbox } from './start.ts'
 
 const RULE_DEFAULTS = {
+  agents: [],
   allow: true,
   maxAgeSeconds: 3_600,
   previewCharacters: 120,

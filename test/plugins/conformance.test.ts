@@ -17,6 +17,7 @@ import { useHub } from '../support/suite.ts'
 /** The sandbox magazine as its domain describes it. */
 const RULE = {
   pattern: '/**',
+  agents: [],
   allow: true,
   price: usd('0.005'),
   cachedPrice: usd('0.005'),
@@ -30,7 +31,12 @@ const nothing = async () => undefined
 const magazine = gatewayOf(
   {
     host: injectedHost,
-    domains: { note: nothing, mayRead: async () => true, reportLowConfidence: nothing },
+    domains: {
+      note: nothing,
+      mayRead: async () => true,
+      allowFreeUse: async () => true,
+      reportLowConfidence: nothing,
+    },
     cache: { find: nothing, read: nothing, store: nothing, doubtfulShare: async () => 0 },
     salesList: {
       list: async () => ({
@@ -51,6 +57,8 @@ const magazine = gatewayOf(
     provider: 'example',
     example: 'http://magazine.test/articles/bread',
     maxPrice: RULE.price,
+    serviceUrl: 'http://hub.test/proxy/magazine',
+    rules: [RULE],
     page: (url) => ({ url, rule: RULE }),
   },
 )

@@ -64,7 +64,7 @@ export const LAYERS: readonly Layer[] = [
 export const CORE_LAYERS: readonly (readonly string[])[] = [
   ['runtime', 'crypto', 'egress'],
   ['db', 'plugin', 'secret-keys'],
-  ['ledger', 'mail', 'browser'],
+  ['ledger', 'mail', 'browser', 'agents'],
   ['identity'],
   ['usage', 'audit'],
   ['webhooks'],

@@ -7,6 +7,7 @@ import { notifyLowConfidence } from './low-confidence.ts'
 import { matchPage, sortBySpecificity } from './match-page.ts'
 import type { PagePreviews } from './previews.ts'
 import { parseRule, RULES_JSON, type RuleJson } from './rules.ts'
+import type { SiteLicenses } from './site-licenses.ts'
 import { APPROVED_TEXTS } from './versions.ts'
 
 const PAGE_SIZE = 100
@@ -32,23 +33,26 @@ const SELECT_SELLING = `SELECT d.id, d.slug, d.host, d.origin, d.provider, t.nam
 export const injectedDomains = (
   pool: Pool,
   robots: Pick<Robots, 'allows'>,
+  licenses: Pick<SiteLicenses, 'allowFreeUse'>,
   previews: Pick<PagePreviews, 'provide'>,
+  serviceUrl: (slug: string) => string,
 ): Domains => ({
   mayRead: (url) => robots.allows(url),
+  allowFreeUse: (domain, url) => licenses.allowFreeUse(url, `${domain.serviceUrl}/license.xml`),
   async find(slug) {
     const { rows } = await pool.query<SellingRow>({
       name: 'domains.find',
       text: `${SELECT_SELLING} AND d.slug = $1`,
       values: [slug],
     })
-    return rows[0] && sellingDomain(rows[0])
+    return rows[0] && sellingDomain(rows[0], serviceUrl)
   },
   async list(after) {
     const { rows } = await pool.query<SellingRow>(
       `${SELECT_SELLING} AND d.slug > $1 ORDER BY d.slug LIMIT ${PAGE_SIZE}`,
       [after],
     )
-    return rows.map(sellingDomain)
+    return rows.map((row) => sellingDomain(row, serviceUrl))
   },
   async note({ call, domain, pages }) {
     const [first, ...others] = pages
@@ -74,14 +78,19 @@ function batchJson(pages: readonly SoldPage[]): string {
   return JSON.stringify(rows)
 }
 
-function sellingDomain({ rules: rows, ...row }: SellingRow): SellingDomain {
+function sellingDomain(
+  { rules: rows, ...row }: SellingRow,
+  serviceUrl: (slug: string) => string,
+): SellingDomain {
   const rules = sortBySpecificity(rows.map(parseRule))
   const prices = rules.flatMap(({ allow, price }) => (allow ? [price] : []))
   return {
     ...row,
     example: `${row.origin}${examplePath(rules)}`,
     maxPrice: prices.reduce((max, price) => (price > max ? price : max), 0n as Micros),
-    page: (text) => matchPage({ ...row, rules }, text),
+    serviceUrl: serviceUrl(row.slug),
+    rules: rules.filter(({ agents }) => agents.length === 0),
+    page: (text, agent) => matchPage({ ...row, rules }, text, agent),
   }
 }
 

@@ -13,12 +13,15 @@ interface SellingHost {
 /**
  * Finds the rule for a page. The host must equal the registered one: no subdomain, trailing dot or
  * other port. The path is matched as a lenient server might read it: decoded, without empty
- * segments, and case-insensitively for rules that deny.
+ * segments, and case-insensitively for rules that deny. What a rule for an agent denies, no rule
+ * for more agents sells to it.
  * @param rules most specific first: see `sortBySpecificity`
+ * @param agent host of the verified agent that asks
  */
 export function matchPage(
   { host, origin, rules }: SellingHost,
   text: string,
+  agent?: string,
 ): PricedPage | PageRefusal {
   const url = text.length <= URL_MAX && !/[\0-\x20\x7f]/.test(text) ? URL.parse(text) : null
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return 'malformed_url'
@@ -26,11 +29,18 @@ export function matchPage(
   if (url.username !== '' || url.password !== '') return 'malformed_url'
   const path = normalizePath(url.pathname)
   if (path === undefined) return 'malformed_url'
-  const rule = rules.find(({ pattern, allow }) => matches(pattern, path, !allow))
+  const applies = (rule: PageRule): boolean =>
+    isFor(rule, agent) && matches(rule.pattern, path, !rule.allow)
+  const rule = rules.find(applies)
   if (!rule) return 'page_not_for_sale'
-  if (!rule.allow) return 'page_denied'
+  const denies = (each: PageRule): boolean =>
+    !each.allow && breadth(each) < breadth(rule) && applies(each)
+  if (!rule.allow || rules.some(denies)) return 'page_denied'
   return { url: `${origin}${url.pathname}${url.search}`, rule }
 }
+
+const isFor = ({ agents }: PageRule, agent: string | undefined): boolean =>
+  agents.length === 0 || (agent !== undefined && (agents.includes(agent) || agents.includes('*')))
 
 /** Returns the decoded path; undefined if servers could interpret it differently. */
 function normalizePath(pathname: string): string | undefined {
@@ -46,7 +56,10 @@ function normalizePath(pathname: string): string | undefined {
   return `/${segments.join('/')}`
 }
 
-/** Sorts rules by precedence: more literal characters first, then fewer and narrower wildcards. */
+/**
+ * Sorts rules by precedence: more literal characters first, then fewer and narrower wildcards, then
+ * rules that name agents before those for any agent and those for everyone.
+ */
 export const sortBySpecificity = (rules: readonly PageRule[]): readonly PageRule[] =>
   rules.toSorted((a, b) => {
     const [one, other] = [specificity(a.pattern), specificity(b.pattern)]
@@ -54,10 +67,15 @@ export const sortBySpecificity = (rules: readonly PageRule[]): readonly PageRule
       other.letters - one.letters ||
       one.wide - other.wide ||
       one.narrow - other.narrow ||
+      breadth(a) - breadth(b) ||
       Number(a.allow) - Number(b.allow) ||
       (a.pattern < b.pattern ? -1 : 1)
     )
   })
+
+/** Reach of a rule: 0 for the agents that it names, 1 for all verified ones, 2 for everyone. */
+const breadth = ({ agents }: PageRule): number =>
+  agents.length === 0 ? 2 : Number(agents.includes('*'))
 
 function specificity(pattern: string) {
   const wide = pattern.match(/\*\*/g)?.length ?? 0

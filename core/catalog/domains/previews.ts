@@ -64,6 +64,8 @@ export class PagePreviews {
         slug: domain.slug!,
         example: url,
         maxPrice: page.rule.price,
+        serviceUrl: '',
+        rules,
         page: matchUrl,
       },
       page,

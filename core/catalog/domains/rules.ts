@@ -4,9 +4,10 @@ import type { PageRule } from '../../plugin/pages.ts'
 
 /** SQL for the rules of a domain as JSON, with amounts as strings. */
 export const RULES_JSON = `(SELECT coalesce(json_agg(json_build_object('pattern', r.pattern,
-    'allow', r.allow, 'price', r.price::text, 'cachedPrice', r.cached_price::text,
-    'maxAgeSeconds', r.max_age_seconds, 'previewCharacters', r.preview_characters,
-    'waitFor', r.wait_for, 'exclude', r.exclude, 'fast', r.fast) ORDER BY r.position), '[]')
+    'agents', r.agents, 'allow', r.allow, 'price', r.price::text,
+    'cachedPrice', r.cached_price::text, 'maxAgeSeconds', r.max_age_seconds,
+    'previewCharacters', r.preview_characters, 'waitFor', r.wait_for,
+    'exclude', r.exclude, 'fast', r.fast) ORDER BY r.position), '[]')
   FROM hub.domain_rule r WHERE r.domain = d.id) AS rules`
 
 export type RuleJson = Omit<PageRule, 'price' | 'cachedPrice'> & {
@@ -39,9 +40,10 @@ export async function writeRules(
     await client.query('SELECT FROM hub.domain WHERE id = $1 FOR UPDATE', [domain])
     await client.query('DELETE FROM hub.domain_rule WHERE domain = $1', [domain])
     await client.query(
-      `INSERT INTO hub.domain_rule (domain, pattern, position, allow, price, cached_price,
+      `INSERT INTO hub.domain_rule (domain, pattern, position, agents, allow, price, cached_price,
          max_age_seconds, preview_characters, wait_for, exclude, fast)
-       SELECT $1, r ->> 'pattern', n - 1, (r ->> 'allow')::boolean, (r ->> 'price')::bigint,
+       SELECT $1, r ->> 'pattern', n - 1, ARRAY(SELECT jsonb_array_elements_text(r -> 'agents')),
+         (r ->> 'allow')::boolean, (r ->> 'price')::bigint,
          (r ->> 'cachedPrice')::bigint, (r ->> 'maxAgeSeconds')::integer,
          (r ->> 'previewCharacters')::integer, r ->> 'waitFor',
          ARRAY(SELECT jsonb_array_elements_text(r -> 'exclude')), (r ->> 'fast')::boolean

@@ -55,6 +55,9 @@ const Call = z.object({
   usage: UsageSchema.nullable().meta({ description: 'What was paid for at a metered price.' }),
   expires_at: z.iso.datetime().nullable(),
   endpoint: z.string().nullable(),
+  agent: z.string().nullable().meta({
+    description: 'Host of the agent that signed the request (Web Bot Auth). null: not verified.',
+  }),
   status: z.int().nullable(),
   reason: z.string().nullable().meta({ description: 'Reason for failure and refund.' }),
   receipt: z.string().nullable().meta({
@@ -262,6 +265,7 @@ async function showCall(deps: CallDeps, key: CallKey, row: CallRow): Promise<Cal
     usage: record?.usage ? showUsage(record.usage) : null,
     expires_at: hold?.expiresAt.toISOString() ?? null,
     endpoint: row.endpoint,
+    agent: record?.agent ?? null,
     status: record?.status ?? null,
     reason: record?.reason ?? null,
     receipt: await receiptOf(deps, row),

@@ -95,6 +95,10 @@ export const agentsMd = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# Agen
 6. **Verify.** \`X-Charged-Microdollars\` is the cost. \`X-Receipt\` is signed; public keys are at
    ${baseUrl}/.well-known/jwks.json. Failed calls are refunded immediately, with a reason.
 
+Sign requests by Web Bot Auth (\`Signature-Agent\`, a fresh nonce each) to be known by the host of
+your key directory: \`X-Agent\` confirms it, \`X-Agent-Problem\` says why not. Owners of pages may
+have prices for agents.
+
 External x402 APIs: \`POST ${proxyUrl}/external\` with \`url\`, \`method\`,
 \`headers\` and \`body\`; credits pay exactly the seller's price, by a key or by signing the
 challenge of its 402. MCP: ${mcpUrl}.

@@ -46,6 +46,12 @@ refunded immediately; see <a href="/docs/problems">error codes</a>.</p>
 <h2>A key for each agent</h2><p>A main key can create sub-keys that spend its credits within limits:
 per call, per day, in total, by service or until a date. <a href="/account/keys">Your account</a>
 shows them as a tree; <code>POST ${baseUrl}/v1/keys</code> creates one.</p>
+<h2 id="signatures">Say who you are</h2><p>Agents that sign their requests by Web Bot Auth (RFC
+9421, tag <code>web-bot-auth</code>) are known by the host of their key directory: the response has
+it as <code>X-Agent</code>, and so has the record of the call. Owners of pages may have prices for
+such agents, or sell to no others. Sign each request anew, with a nonce, <code>@authority</code> and
+<code>Signature-Agent</code>. A request whose signature cannot be verified is served as one without,
+and <code>X-Agent-Problem</code> says why.</p>
 <h2>MCP</h2><p>To use the hub as tools of an assistant, connect to <code>${mcpUrl}</code> with your
 key as Bearer token. <code>${command} install</code> configures the assistants on this
 machine.</p>`,

@@ -32,6 +32,7 @@ describe('call records', () => {
     responseHash: null,
     entry: null,
     usage: null,
+    agent: null,
   })
 
   const write = async (...records: readonly CallRecord[]): Promise<string[]> => {

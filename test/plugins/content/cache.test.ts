@@ -10,6 +10,7 @@ import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const RULE: PageRule = {
   pattern: '/**',
+  agents: [],
   allow: true,
   price: usd('0.01'),
   cachedPrice: usd('0.01'),

@@ -262,7 +262,7 @@ describe('npm run keys', () => {
     const acts = rows.map(({ act }) => act)
     expect(acts).to.deep.equal(['secret.retire', 'secret.rewrap', 'secret.rotate'])
     const listed = JSON.parse((await say('list', '--json')).said) as { purpose: string }[]
-    expect(new Set(listed.map(({ purpose }) => purpose)).size).to.equal(9)
+    expect(new Set(listed.map(({ purpose }) => purpose)).size).to.equal(10)
     const { said } = await say('list')
     expect(said).to.include('version 1: retired').and.to.include('depend on it')
   })

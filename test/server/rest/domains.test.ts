@@ -63,6 +63,7 @@ describe('owners of domains', () => {
     expect(body['rules']).to.deep.equal([
       {
         path: '/a/**',
+        agents: [],
         action: 'sell',
         price_microdollars: 5_000,
         cached_price_microdollars: 2_000,
@@ -74,6 +75,7 @@ describe('owners of domains', () => {
       },
       {
         path: '/a/secret',
+        agents: [],
         action: 'deny',
         max_age_seconds: 3_600,
         preview_characters: 0,

@@ -5,6 +5,7 @@ import { EgressError } from '../../../egress/errors.ts'
 import type { Egress, EgressResponse } from '../../../egress/http.ts'
 import type { Reason } from '../reasons.ts'
 import { classifyFailure } from './classify-response.ts'
+import { licensesIn } from './robots-licenses.ts'
 
 /** Name by which a robots.txt addresses the hub. */
 const USER_AGENT = 'AgentHub'
@@ -26,6 +27,8 @@ type RobotsRules = ReturnType<typeof parseRobots> | { readonly unknown: Reason }
 
 interface LoadedRules {
   readonly rules: RobotsRules
+  /** URLs of the site's licenses. */
+  readonly licenses: readonly string[]
   /** Length of the robots.txt. */
   readonly length: number
 }
@@ -69,17 +72,26 @@ export class Robots {
    * @param options.again true to request a robots.txt again that could not be fetched
    */
   async refusal(url: string, { again = false } = {}): Promise<Reason | undefined> {
+    return refusalOf((await this.#find(url, again)).rules, url)
+  }
+
+  /** Returns the URLs of the licenses that the robots.txt names for the hub (RSL). */
+  async licenses(url: string): Promise<readonly string[]> {
+    return (await this.#find(url, false)).licenses
+  }
+
+  async #find(url: string, again: boolean): Promise<LoadedRules> {
     const { origin } = new URL(url)
     const now = this.#clock.now().getTime()
     const cached = this.#cache.get(origin)
     const isFresh = cached !== undefined && cached.expiresAt > now
-    if (isFresh && !(again && 'unknown' in cached.rules)) return refusalOf(cached.rules, url)
+    if (isFresh && !(again && 'unknown' in cached.rules)) return cached
     const fetched = await this.#loadRules(origin)
     const isUnknown = 'unknown' in fetched.rules
     const loaded = isUnknown && cached ? cached : fetched
     const expiresAt = now + (isUnknown ? RETRY_MS : TTL_MS)
     this.#cache.set(origin, { ...loaded, expiresAt })
-    return refusalOf(loaded.rules, url)
+    return loaded
   }
 
   async #loadRules(origin: string): Promise<LoadedRules> {
@@ -113,12 +125,17 @@ export class Robots {
   }
 }
 
-const unknown = (reason: Reason): LoadedRules => ({ rules: { unknown: reason }, length: 0 })
+const unknown = (reason: Reason): LoadedRules => ({
+  rules: { unknown: reason },
+  licenses: [],
+  length: 0,
+})
 
 const UNREADABLE = unknown('robots_unreadable')
 
 const parse = (robots: string, text: string): LoadedRules => ({
   rules: parseRobots(robots, text),
+  licenses: licensesIn(text, USER_AGENT.toLowerCase()),
   length: text.length,
 })
 

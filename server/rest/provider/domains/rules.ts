@@ -31,8 +31,25 @@ const pattern = z
 
 const price = z.int().min(0).max(PRICE_MAX_MICROS)
 
+const AGENTS_MAX = 50
+const agent = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(253)
+  .regex(/^(?:\*|[a-z\d-]+(?:\.[a-z\d-]+)+)$/, 'must be a host, such as agent.example, or *')
+
 const RuleField = z.strictObject({
   path: pattern,
+  agents: z
+    .array(agent)
+    .max(AGENTS_MAX)
+    .default([])
+    .meta({
+      description:
+        'Hosts of the agents that the rule is for, which sign their requests (Web Bot Auth). ' +
+        '*: any verified agent. Default: everyone.',
+    }),
   action: z.enum(['sell', 'deny']).default('sell'),
   price_microdollars: price.optional().meta({ description: 'Required for action sell.' }),
   cached_price_microdollars: price
@@ -71,6 +88,9 @@ const RuleMatch = z.object({
   rule: RuleField.nullable(),
 })
 const PageUrl = z.strictObject({ url: z.string().min(1).max(2_048) })
+const PageOfAgent = PageUrl.extend({
+  agent: agent.optional().meta({ description: 'Host of the verified agent that would ask.' }),
+})
 const PreviewView = z.object({
   ...RuleMatch.shape,
   robots_allowed: z.boolean().nullable().meta({ description: 'By robots.txt. null: not read.' }),
@@ -108,6 +128,7 @@ const priceRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     example: {
       rules: [
         { path: '/**', price_microdollars: 5_000, preview_characters: 200 },
+        { path: '/**', agents: ['agent.example'], price_microdollars: 2_000 },
         { path: '/members/**', action: 'deny' },
       ],
     },
@@ -129,7 +150,7 @@ const trialRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   route('POST /v1/domains/{id}/rules/try', {
     summary: 'Returns the rule that applies to a page, without fetching it.',
     auth: 'provider',
-    body: PageUrl,
+    body: PageOfAgent,
     example: { url: 'https://example.com/blog/first' },
     repeatable: true,
     response: { status: 200, schema: RuleMatch },
@@ -137,7 +158,7 @@ const trialRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     handle: async (request) => {
       const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       const rules = sortBySpecificity(await readRules(deps.pool, domain.id))
-      const found = matchPage({ ...domain, rules }, request.body.url)
+      const found = matchPage({ ...domain, rules }, request.body.url, request.body.agent)
       const sold = typeof found === 'string' ? undefined : showRule(found.rule)
       return { body: { outcome: sold ? 'sold' : found, rule: sold ?? null } }
     },
@@ -180,6 +201,7 @@ function toPageRule(rule: z.infer<typeof RuleField>, index: number): PageRule {
   const price = micros(BigInt(asked ?? 0))
   return {
     pattern: decodePattern(path, index),
+    agents: [...new Set(rule.agents)].sort(),
     allow,
     price,
     cachedPrice: cached === undefined ? price : micros(BigInt(cached)),
@@ -202,9 +224,10 @@ function decodePattern(path: string, index: number): string {
 
 function assertDistinct(rules: readonly PageRule[]): void {
   const seen = new Set<string>()
-  for (const [index, { pattern: text }] of rules.entries()) {
-    if (seen.has(text)) throw invalid(index, 'path', 'is a duplicate')
-    seen.add(text)
+  for (const [index, { pattern: text, agents }] of rules.entries()) {
+    const rule = JSON.stringify([text, agents])
+    if (seen.has(rule)) throw invalid(index, 'path', 'is a duplicate')
+    seen.add(rule)
   }
 }
 
@@ -213,6 +236,7 @@ const invalid = (index: number, field: string, message: string): Fault =>
 
 const showRule = (rule: PageRule) => ({
   path: rule.pattern,
+  agents: [...rule.agents],
   action: rule.allow ? 'sell' : 'deny',
   ...(rule.allow && {
     price_microdollars: json(rule.price),

@@ -76,6 +76,7 @@ const about = (call: CallJson): Html =>
     'Call id': html`<code>${call.id}</code>`,
     Time: formatTime(call.at),
     Endpoint: call.endpoint !== null && html`<code>${call.endpoint}</code>`,
+    'Signed by': call.agent ?? undefined,
     Status: call.status,
     Usage: call.usage && usageText(call.usage),
     Charged: formatDollars(call.charged_microdollars),

@@ -11,8 +11,8 @@ import { OUTCOME_TEXTS, previewForm } from './domain-preview.ts'
 
 /** Query of the page of a domain. */
 export const DomainQuery = z.object({
-  /** Path of the rule to edit. */
-  rule: z.string().max(500).optional(),
+  /** Rule to edit, as `nameOf` names it. */
+  rule: z.string().max(15_000).optional(),
   /** URL of a page whose price is looked up. */
   url: z.string().trim().max(2_048).optional(),
 })
@@ -30,6 +30,7 @@ const CACHE_AGES = {
 const RuleFields = z.object({
   was: z.string().default(''),
   path: z.string().trim(),
+  agents: lineList,
   action: z.enum(['sell', 'deny']),
   price: optionalDollars,
   cached_price: optionalDollars,
@@ -65,6 +66,7 @@ export const ruleActions: Readonly<Record<string, FormAction>> = {
     run: (request, fields) => {
       const rule = {
         path: fields.path,
+        agents: fields.agents,
         action: fields.action,
         ...(fields.action === 'sell' && {
           price_microdollars: fields.price ?? undefined,
@@ -77,24 +79,28 @@ export const ruleActions: Readonly<Record<string, FormAction>> = {
         fast: fields.fast,
       }
       return updateRules(request, (rules) =>
-        rules.some(({ path }) => path === fields.was)
-          ? rules.map((each) => (each.path === fields.was ? rule : each))
+        rules.some((each) => nameOf(each) === fields.was)
+          ? rules.map((each) => (nameOf(each) === fields.was ? rule : each))
           : [...rules, rule],
       )
     },
   }),
   unrule: formAction({
-    fields: z.object({ path: z.string() }),
-    run: (request, { path }) =>
-      updateRules(request, (rules) => rules.filter((rule) => rule.path !== path)),
+    fields: z.object({ rule: z.string() }),
+    run: (request, { rule }) =>
+      updateRules(request, (rules) => rules.filter((each) => nameOf(each) !== rule)),
   }),
 }
 
+/** Name of a rule among those of its domain: neither paths nor hosts contain a tab. */
+const nameOf = ({ path, agents }: RuleJson): string => [path, ...agents].join('\t')
+
 /** Price rules of a domain, and the form that adds or edits one. */
 export function rulesPart(rules: readonly RuleJson[], request: Request): Html {
-  const editing = rules.find(({ path }) => path === request.query.rule)
+  const editing = rules.find((rule) => nameOf(rule) === request.query.rule)
   return html`<h2 id="rules">Prices</h2><p>The most specific rule applies. Pages without a rule are
-not sold.</p>${
+not sold. A rule may be for agents that <a
+href="/docs/agents#signatures">sign their requests</a>.</p>${
     rules.length === 0
       ? emptyState('No prices yet: nothing is sold.')
       : ruleTable(rules, request.path)
@@ -106,6 +112,7 @@ const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
     'Prices',
     [
       { head: 'Pages', cell: (rule) => html`<code>${rule.path}</code>` },
+      { head: 'For', cell: ({ agents }) => agentsText(agents) },
       {
         head: 'Price',
         number: true,
@@ -126,11 +133,11 @@ const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
         head: 'Actions',
         cell: (rule) =>
           html`<div class="actions"><a class="button plain" href="${withQuery(path, {
-            rule: rule.path,
+            rule: nameOf(rule),
           })}#rule" aria-label="Edit the price of ${rule.path}">Edit</a>${form({
             act: 'unrule',
             submit: 'Remove',
-            hidden: { path: rule.path },
+            hidden: { rule: nameOf(rule) },
             kind: 'plain',
             label: `Remove the price of ${rule.path}`,
           })}</div>`,
@@ -138,6 +145,9 @@ const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
     ],
     rules,
   )
+
+const agentsText = (agents: readonly string[]): string =>
+  agents.length === 0 ? 'everyone' : agents.join(', ').replace('*', 'any verified agent')
 
 const cacheAge = (seconds: number): string =>
   (CACHE_AGES as Readonly<Record<string, string>>)[seconds] ?? `${seconds} seconds`
@@ -150,7 +160,7 @@ ${rule ? html`Edit <code>${rule.path}</code>` : 'Add a price'}</h3>${form({
     submit: rule ? 'Save price' : 'Add price',
     to: path,
     hidden: {
-      was: submission?.act === 'rule' ? (submission.values['was'] ?? '') : (rule?.path ?? ''),
+      was: submission?.act === 'rule' ? (submission.values['was'] ?? '') : rule ? nameOf(rule) : '',
     },
     fields: [
       text({
@@ -161,6 +171,14 @@ ${rule ? html`Edit <code>${rule.path}</code>` : 'Add a price'}</h3>${form({
         value: rule?.path ?? '/**',
         hint: html`<code>*</code> matches within a path segment, <code>**</code> across
 segments: <code>/blog/**</code>, <code>/archive/2024-*</code>.`,
+      }),
+      text({
+        name: 'agents',
+        label: 'Agents',
+        lines: 2,
+        value: rule?.agents.join('\n') ?? '',
+        hint: html`Hosts of the agents that the rule is for, one per line; <code>*</code> for any
+verified agent. Empty: for everyone.`,
       }),
       select(
         { name: 'action', label: 'Sale', value: rule?.action ?? 'sell', required: true },

@@ -6,6 +6,7 @@ import type { PageRule } from '../../../../core/plugin/pages.ts'
 
 const rule = (pattern: string, more: Partial<PageRule> = {}): PageRule => ({
   pattern,
+  agents: [],
   allow: true,
   price: usd('0.01'),
   cachedPrice: usd('0.01'),
@@ -23,8 +24,9 @@ const under = (patterns: readonly (string | PageRule)[]) => {
     patterns.map((one) => (typeof one === 'string' ? rule(one) : one)),
   )
   const domain = { host: 'owner.test', origin: 'https://owner.test', rules }
-  return (url: string) => {
-    const found = matchPage(domain, url.startsWith('/') ? `https://owner.test${url}` : url)
+  return (url: string, agent?: string) => {
+    const full = url.startsWith('/') ? `https://owner.test${url}` : url
+    const found = matchPage(domain, full, agent)
     return typeof found === 'string' ? found : found.rule.pattern
   }
 }
@@ -63,6 +65,36 @@ describe('the rules of a domain', () => {
     expect(at('/y/a')).to.equal('page_denied')
     expect(at('/y/press/a')).to.equal('/y/press/*')
     expect(at('/z/a')).to.equal('page_denied')
+  })
+
+  it('apply to agents by name, to any verified one, or to everyone, in this order', () => {
+    const price = (of: number, agents: string[]) => rule('/**', { agents, price: micros(of) })
+    const all = [price(3, []), price(2, ['*']), price(1, ['a.example'])]
+    for (const rules of [all, all.toReversed()]) {
+      const host = { host: 'owner.test', origin: 'https://owner.test' }
+      const domain = { ...host, rules: sortBySpecificity(rules) }
+      const prices = ['a.example', 'b.example', undefined].map((agent) => {
+        const found = matchPage(domain, 'https://owner.test/x', agent)
+        return typeof found === 'string' ? found : found.rule.price
+      })
+      expect(prices).to.deep.equal([1n, 2n, 3n])
+    }
+  })
+
+  it('deny an agent what rules for more agents sell, and no others', () => {
+    const at = under([
+      '/**',
+      rule('/**', { agents: ['a.example'], allow: false }),
+      rule('/blog/**', { agents: ['*'] }),
+      rule('/blog/a/**', { agents: ['a.example'] }),
+      rule('/staff/**', { agents: ['b.example'] }),
+    ])
+    expect(at('/x', 'a.example')).to.equal('page_denied')
+    expect(at('/blog/x', 'a.example')).to.equal('page_denied')
+    expect(at('/blog/a/x', 'a.example')).to.equal('/blog/a/**')
+    expect(at('/blog/x', 'b.example')).to.equal('/blog/**')
+    expect(at('/staff/x', 'b.example')).to.equal('/staff/**')
+    expect([at('/staff/x'), at('/x')]).to.deep.equal(['/**', '/**'])
   })
 
   it('sell nothing that no rule matches', () => {

@@ -1,0 +1,88 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { elapsedMs } from '../clock.ts'
+import { thumbprintOf } from '../crypto/signing-key.ts'
+import type { Egress } from '../egress/http.ts'
+import { isJsonObject } from '../json.ts'
+import { singleFlight, ttlCache } from '../runtime/cache.ts'
+import { DIRECTORY_PATH, DIRECTORY_TYPE } from './web-bot-auth.ts'
+
+/** Public keys of an agent, by thumbprint. */
+type Keys = ReadonlyMap<string, KeyObject>
+
+interface LoadedDirectory {
+  readonly keys: Keys
+  /** Time of the load, by `elapsedMs`. */
+  readonly at: number
+}
+
+const BYTES_MAX = 65_536
+const KEYS_MAX = 20
+/** Time in which a directory must arrive: a signed call waits for it. */
+const LOAD_MS = 1_500
+const CONCURRENT_LOADS = 8
+const CACHE = { ttlMs: 600_000, max: 1_000 } as const
+/** Age from which on a directory without the requested key is read again. */
+const RELOAD_MS = 60_000
+const NO_KEYS: Keys = new Map()
+
+/**
+ * Public keys of agents, from the directories of their origins. A directory that cannot be read has
+ * no keys for a minute, unless some are known from before.
+ */
+export class KeyDirectories {
+  readonly #http: Pick<Egress, 'request'>
+  readonly #cache = ttlCache<string, LoadedDirectory>(CACHE)
+  readonly #load: (origin: string) => Promise<Keys>
+  #loading = 0
+
+  constructor(http: Pick<Egress, 'request'>) {
+    this.#http = http
+    this.#load = singleFlight((origin) => this.#reload(origin))
+  }
+
+  /** Finds a key; undefined if the directory has no such key or cannot be read. */
+  async find(origin: string, keyId: string): Promise<KeyObject | undefined> {
+    const known = this.#cache.get(origin)
+    const found = known?.keys.get(keyId)
+    if (found || (known && elapsedMs() - known.at < RELOAD_MS)) return found
+    return (await this.#load(origin)).get(keyId)
+  }
+
+  /** Reads a directory, unless too many are being read: another request may do it then. */
+  async #reload(origin: string): Promise<Keys> {
+    if (this.#loading >= CONCURRENT_LOADS) return NO_KEYS
+    this.#loading += 1
+    const at = elapsedMs()
+    const keys = await this.#read(origin)
+      .catch(() => this.#cache.get(origin)?.keys ?? NO_KEYS)
+      .finally(() => (this.#loading -= 1))
+    this.#cache.set(origin, { keys, at })
+    return keys
+  }
+
+  /** @throws Error if there is no readable directory */
+  async #read(origin: string): Promise<Keys> {
+    const { status, body } = await this.#http.request({
+      url: `${origin}${DIRECTORY_PATH}`,
+      method: 'GET',
+      headers: { accept: `${DIRECTORY_TYPE}, application/json;q=0.9` },
+      maxBytes: BYTES_MAX,
+      timeouts: { totalMs: LOAD_MS },
+    })
+    if (status !== 200) throw new Error(`the key directory was answered with ${status}`)
+    const { keys } = JSON.parse(body.toString('utf8')) as { readonly keys: readonly unknown[] }
+    const found = keys.slice(0, KEYS_MAX).map(toKey)
+    return new Map(found.filter((each) => each !== undefined))
+  }
+}
+
+/** Returns a key with its thumbprint; undefined for one that is not Ed25519. */
+function toKey(jwk: unknown): readonly [string, KeyObject] | undefined {
+  const { kty, crv, x } = isJsonObject(jwk) ? jwk : {}
+  if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string') return undefined
+  try {
+    return [thumbprintOf(x), createPublicKey({ key: { kty, crv, x }, format: 'jwk' })]
+  } catch {
+    return undefined
+  }
+}
