@@ -34,12 +34,13 @@ export const REQUEST_FAULTS = {
   session_required: [
     401,
     'Not signed in',
-    'Sign in: POST /v1/account/sign-in with your email address.',
+    'Sign in: POST /v1/account/sign-in with your email address, or with a wallet: ' +
+      'POST /v1/account/wallet-sign-in/challenge.',
   ],
   fresh_authentication_required: [
     401,
     'Sign in again',
-    'Sign in again: POST /v1/account/sign-in, or /sign-in/again. With a key: POST /v1/register ' +
+    'Sign in again as before, at /sign-in/again. With a key: POST /v1/register ' +
       'with its wallet, and use the new key.',
   ],
   metrics_token_required: [401, 'Token required', 'Send Authorization: Bearer HUB_METRICS_TOKEN.'],
@@ -72,6 +73,11 @@ export const REQUEST_FAULTS = {
     403,
     'Your own account',
     'Nobody decides about accounts, keys, providers or calls of their own. Ask somebody else.',
+  ],
+  email_account_required: [
+    403,
+    'Email account required',
+    'Sign in by email: POST /v1/account/sign-in. A wallet that signed in has no email address.',
   ],
   root_key_required: [403, 'Main key required', 'Use a main key, or sign in.'],
   origin_not_allowed: [403, 'Origin not allowed', 'Send the request from a page of this hub.'],

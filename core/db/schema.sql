@@ -240,7 +240,7 @@ CREATE TABLE hub.challenge (
   terms jsonb,
   CONSTRAINT challenge_pkey PRIMARY KEY (nonce),
   CONSTRAINT challenge_nonce_check CHECK ((length(nonce) >= 16)),
-  CONSTRAINT challenge_purpose_check CHECK ((purpose = ANY (ARRAY['register'::text, 'link'::text, 'transfer'::text, 'payout'::text, 'payout-change'::text]))),
+  CONSTRAINT challenge_purpose_check CHECK ((purpose = ANY (ARRAY['register'::text, 'link'::text, 'transfer'::text, 'payout'::text, 'payout-change'::text, 'sign-in'::text]))) NOT VALID,
   CONSTRAINT challenge_terms CHECK (((purpose = 'register'::text) = (terms IS NULL))),
   CONSTRAINT challenge_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
 );
@@ -615,8 +615,10 @@ GRANT INSERT, SELECT ON hub.incident TO hub_app;
 CREATE TABLE hub.incident_subscription (
   person text NOT NULL,
   since timestamp with time zone DEFAULT now() NOT NULL,
+  token uuid DEFAULT gen_random_uuid() NOT NULL,
   CONSTRAINT incident_subscription_pkey PRIMARY KEY (person),
-  CONSTRAINT incident_subscription_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal)
+  CONSTRAINT incident_subscription_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal),
+  CONSTRAINT incident_subscription_token_key UNIQUE (token)
 );
 GRANT DELETE, INSERT, SELECT ON hub.incident_subscription TO hub_app;
 
@@ -1588,7 +1590,11 @@ CREATE TABLE hub.search_document (
   CONSTRAINT search_document_kind_check CHECK ((kind = ANY (ARRAY['native'::text, 'external'::text]))),
   CONSTRAINT search_document_state_check CHECK ((state = ANY (ARRAY['active'::text, 'degraded'::text])))
 ) WITH (fillfactor=80);
+CREATE INDEX search_document_calls ON hub.search_document USING btree (((- calls)), kind, id);
 CREATE INDEX search_document_facts ON hub.search_document USING btree (kind, category, price, uptime, calls, p95_ms, id);
+CREATE INDEX search_document_latency ON hub.search_document USING btree (COALESCE(p95_ms, 2147483647), kind, id);
+CREATE INDEX search_document_price ON hub.search_document USING btree (price, kind, id);
+CREATE INDEX search_document_uptime ON hub.search_document USING btree (((- COALESCE(uptime, ('-1'::integer)::real))), kind, id);
 CREATE TRIGGER search_added AFTER INSERT ON hub.search_document REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.search_added();
 CREATE TRIGGER search_changed AFTER UPDATE ON hub.search_document REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION hub.search_changed();
 GRANT SELECT ON hub.search_document TO hub_app;
@@ -1756,7 +1762,7 @@ CREATE TABLE hub.session (
   CONSTRAINT session_hash_check CHECK ((length(hash) = 32)),
   CONSTRAINT session_hash_key UNIQUE (hash),
   CONSTRAINT session_id_check CHECK ((id ~ '^ses_[0-9A-Za-z]{16}$'::text)),
-  CONSTRAINT session_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal)
+  CONSTRAINT session_person_fkey FOREIGN KEY (person) REFERENCES hub.principal(id) NOT VALID
 );
 CREATE INDEX session_expiry ON hub.session USING btree (expires_at);
 CREATE INDEX session_person ON hub.session USING btree (person, created_at);

@@ -21,7 +21,7 @@ const CHALLENGE_SECONDS = 300
 
 /** Content that a wallet agrees to by signing, as text and as stored terms. */
 export interface Agreement {
-  readonly purpose: 'link' | 'transfer' | 'payout' | 'payout-change'
+  readonly purpose: 'link' | 'transfer' | 'payout' | 'payout-change' | 'sign-in'
   /** One line of the message. */
   readonly statement: string
   readonly terms: Readonly<Record<string, string>>

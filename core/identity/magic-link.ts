@@ -129,11 +129,8 @@ export class MagicLinks {
       )
       if (!rows[0]) throw new Fault('link_used')
       const person = await findOrCreatePerson(client, rows[0].email)
-      if (replaced?.person === person) {
-        await client.query('DELETE FROM hub.session WHERE id = $1', [replaced.id])
-      }
       const device = await rememberDevice(client, person)
-      return { ...(await openSession(client, person, origin)), device }
+      return { ...(await openSession(client, person, origin, replaced)), device }
     })
   }
 

@@ -31,7 +31,7 @@ export async function findOrCreatePerson(client: PoolClient, email: string): Pro
   return id
 }
 
-/** Finds the principal of a signed-in person. */
+/** Finds the principal of a session. */
 export async function findPersonPrincipal(pool: Pool, { person }: Session): Promise<Principal> {
   const { rows } = await pool.query<Principal>(
     'SELECT id, shard FROM hub.principal WHERE id = $1',
@@ -43,10 +43,16 @@ export async function findPersonPrincipal(pool: Pool, { person }: Session): Prom
 /** Returns when the account was created. */
 export async function findMemberSince(pool: Pool, { person }: Session): Promise<Date> {
   const { rows } = await pool.query<{ at: Date }>(
-    'SELECT created_at AS at FROM hub.person WHERE principal = $1',
+    'SELECT created_at AS at FROM hub.principal WHERE id = $1',
     [person],
   )
   return rows[0]!.at
+}
+
+/** Returns the address of an account. @throws Fault `email_account_required` for a wallet's */
+export function requireEmail({ email }: Session): string {
+  if (email === null) throw new Fault('email_account_required')
+  return email
 }
 
 export interface LinkedWallet {
@@ -65,20 +71,25 @@ export async function listLinkedWallets(pool: Pool, { person }: Session): Promis
   return rows
 }
 
-/** Creates a challenge to link a `wallet` (lower case) to this account, which it names. */
-export const createLinkChallenge = (
+/**
+ * Creates a challenge to link a `wallet` (lower case) to this account, which it names.
+ * @throws Fault `email_account_required`
+ */
+export function createLinkChallenge(
   pool: Pool,
   site: ChallengeIssuer,
-  { person, email }: Session,
+  session: Session,
   wallet: `0x${string}`,
-): Promise<Challenge> =>
-  createChallenge(pool, site, wallet, {
+): Promise<Challenge> {
+  const email = requireEmail(session)
+  return createChallenge(pool, site, wallet, {
     purpose: 'link',
     statement:
       `Let the account of ${email} manage the keys of this wallet, see what they spend, and ` +
       'create new secrets for them, until you link the wallet to another account.',
-    terms: { person },
+    terms: { person: session.person },
   })
+}
 
 /**
  * Links a wallet to the account by the wallet's signature, and unlinks it from any other account.

@@ -3,12 +3,15 @@ import type { Pool, PoolClient } from 'pg'
 import { prefixedId } from '../ids.ts'
 import type { KeyManager } from './sub-keys.ts'
 
-/** Session of a signed-in person. */
+/** Session of a signed-in person, or of a wallet that signed in for itself. */
 export interface Session {
   readonly id: string
   /** Principal of the account. */
   readonly person: string
-  readonly email: string
+  /** Null if a wallet signed in. */
+  readonly email: string | null
+  /** Email address, or wallet address in lower case. */
+  readonly name: string
   /** Principals of the person and of the linked wallets. */
   readonly principals: KeyManager
   /** Seconds since the person signed in. */
@@ -50,13 +53,20 @@ const SESSIONS_MAX = 50
 
 export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** Opens a session, in the transaction of `client`. */
+/**
+ * Opens a session, in the transaction of `client`.
+ * @param replaced session of the browser, which ends if it is of the same person
+ */
 export async function openSession(
   client: PoolClient,
   person: string,
   { agent, network }: SessionOrigin,
+  replaced?: Session,
 ): Promise<OpenedSession> {
   const session = { id: prefixedId('ses'), token: randomBytes(32).toString('base64url') }
+  if (replaced?.person === person) {
+    await client.query('DELETE FROM hub.session WHERE id = $1', [replaced.id])
+  }
   await client.query(
     `DELETE FROM hub.session WHERE person = $1 AND id NOT IN (SELECT id FROM hub.session
        WHERE person = $1 ORDER BY used_at DESC LIMIT $2)`,
@@ -89,11 +99,13 @@ export async function findSession(
   { admins, staff }: StaffSessionRules,
 ): Promise<Session | undefined> {
   const { rows } = await pool.query<Session & { readonly stale: boolean }>(
-    `SELECT s.id, s.person, p.email, s.used_at < now() - interval '1 minute' AS stale,
+    `SELECT s.id, s.person, p.email, coalesce(p.email, a.wallet_address) AS name,
+       s.used_at < now() - interval '1 minute' AS stale,
        extract(epoch FROM now() - s.created_at)::integer AS "ageSeconds",
        ARRAY(SELECT s.person UNION ALL SELECT l.wallet FROM hub.wallet_link l
          WHERE l.person = s.person) AS principals
-     FROM hub.session s JOIN hub.person p ON p.principal = s.person
+     FROM hub.session s JOIN hub.principal a ON a.id = s.person
+       LEFT JOIN hub.person p ON p.principal = s.person
      WHERE s.hash = $1 AND ${ENDS_AT(2, 3)} > now()`,
     [hashToken(token), admins, staff.sessionHours],
   )

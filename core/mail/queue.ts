@@ -26,6 +26,8 @@ export interface Mail {
   readonly to: string
   readonly subject: string
   readonly text: string
+  /** URL that ends mails of this kind, by one POST (RFC 8058). */
+  readonly unsubscribe?: string
 }
 
 /** Sends a mail to one address; it may arrive twice if the hub is killed while sending. */

@@ -121,16 +121,17 @@ export interface IncidentDetails {
   readonly state: string
   readonly message: string
   readonly page: string
-  /** Page that ends these mails. */
-  readonly settings: string
+  /** URL that ends these mails. */
+  readonly unsubscribe: string
 }
 
 export const incidentMail = (
   to: string,
   host: string,
-  { title, state, message, page, settings }: IncidentDetails,
+  { title, state, message, page, unsubscribe }: IncidentDetails,
 ): Mail => ({
   to,
   subject: `${host}: ${title} (${state})`,
-  text: [message, '', `All updates: ${page}`, `Stop these emails: ${settings}`, ''].join('\n'),
+  text: [message, '', `All updates: ${page}`, `Stop these emails: ${unsubscribe}`, ''].join('\n'),
+  unsubscribe,
 })

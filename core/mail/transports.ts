@@ -31,7 +31,7 @@ export function smtpTransport(url: string, from: string): MailTransport {
   }
   let opened: ReturnType<typeof open> | undefined
   return {
-    async send({ to, subject, text }) {
+    async send({ to, subject, text, unsubscribe }) {
       const transport = await (opened ??= open())
       const sending = transport.sendMail({
         from: { name: 'AgentHub', address: from },
@@ -39,7 +39,13 @@ export function smtpTransport(url: string, from: string): MailTransport {
         envelope: { from, to: [to] },
         subject,
         text,
-        headers: { 'Auto-Submitted': 'auto-generated' }, // RFC 3834: no out-of-office answers
+        headers: {
+          'Auto-Submitted': 'auto-generated', // RFC 3834: no out-of-office answers
+          ...(unsubscribe !== undefined && {
+            'List-Unsubscribe': `<${unsubscribe}>`,
+            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+          }),
+        },
       })
       await sending.catch((cause: Error & { readonly code?: string }) => {
         if (MAIL_ERRORS.has(cause.code)) throw cause

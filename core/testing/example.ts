@@ -84,10 +84,23 @@ function make(schema: JsonSchema, making: Making): unknown {
 const placeholder = ({ minLength = 0, maxLength }: JsonSchema, { name }: Making): string =>
   `<${name}>`.padEnd(Math.min(minLength, STRING_LENGTH_MAX), '.').slice(0, maxLength)
 
+/** Returns true for a text in place of a value of a member, of which the schema has no sample. */
+export const isPlaceholder = (text: string, name: string): boolean =>
+  text === `<${name}>`.padEnd(text.length, '.')
+
 function makeList({ minItems = 0, items = {} }: JsonSchema, making: Making): unknown {
   const length = Math.max(1, Math.min(minItems, making.room))
   const list = Array.from({ length }, () => make(items, { ...making, room: making.room / length }))
   return list.includes(undefined) ? undefined : list
+}
+
+/** Returns the required members of an input of which its schema has no sample. */
+export function membersWithoutSample(schema: unknown): readonly string[] {
+  if (!isJsonObject(schema)) return []
+  const { properties, required } = schema as JsonSchema
+  return (Array.isArray(required) ? (required as readonly string[]) : []).filter(
+    (name) => sampleOf(properties?.[name] ?? {}) === undefined,
+  )
 }
 
 function makeObject({ properties = {}, required }: JsonSchema, making: Making): unknown {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { monthStart } from '../clock.ts'
-import { readBalances } from '../ledger/account-balances.ts'
+import { type CreditsPlace, readBalances } from '../ledger/account-balances.ts'
 import type { Account } from '../ledger/events.ts'
 import { type MonthlyQuota, quotaAccount } from './free-quota.ts'
 
@@ -31,10 +31,7 @@ export async function readFreeCallsLeft(
   principals: readonly string[],
   now: Date,
 ): Promise<readonly FreeCallsLeft[]> {
-  const { rows: shards } = await pool.query<{ id: string; shard: number }>(
-    'SELECT id, shard FROM hub.principal WHERE id = ANY ($1) ORDER BY id LIMIT $2',
-    [principals, PRINCIPALS_MAX],
-  )
+  const payers = principals.toSorted().slice(0, PRINCIPALS_MAX)
   const { rows: quotas } = await pool.query<QuotaRow>(
     `SELECT s.slug, s.name, q.unit, q.per_month AS "perMonth"
      FROM (SELECT s.*, EXISTS (SELECT FROM hub.spending p JOIN hub.endpoint e ON e.id = p.endpoint
@@ -50,8 +47,8 @@ export async function readFreeCallsLeft(
     [principals, monthStart(now), SERVICES_MAX],
   )
   const codesOf = ({ slug, unit }: QuotaRow) =>
-    shards.map(({ id }) => quotaAccount(id, slug, { unit: unit ?? undefined }, now))
-  const balances = await readByCode(pool, quotas.flatMap(codesOf), shards)
+    payers.map((id) => quotaAccount(id, slug, { unit: unit ?? undefined }, now))
+  const balances = await readByCode(pool, quotas.flatMap(codesOf))
   return quotas.map((quota) => {
     const { slug, name, unit, perMonth } = quota
     const left = codesOf(quota).map((code) => balances.get(code) ?? BigInt(perMonth))
@@ -59,7 +56,7 @@ export async function readFreeCallsLeft(
       slug,
       name,
       unit: unit ?? undefined,
-      perMonth: perMonth * shards.length,
+      perMonth: perMonth * payers.length,
       left: left.reduce((sum, each) => sum + each, 0n),
     }
   })
@@ -69,17 +66,12 @@ export async function readFreeCallsLeft(
 async function readByCode(
   pool: Pool,
   codes: readonly Account[],
-  principals: readonly { readonly id: string; readonly shard: number }[],
 ): Promise<ReadonlyMap<Account, bigint>> {
-  const { rows } = await pool.query<{ id: bigint; code: Account }>(
-    'SELECT id, code FROM ledger.account WHERE code = ANY ($1)',
+  const { rows } = await pool.query<CreditsPlace & { code: Account }>(
+    `SELECT id AS credits, coalesce(home, 0) AS shard, code FROM ledger.account
+     WHERE code = ANY ($1)`,
     [codes],
   )
-  const shards = new Map(principals.map(({ id, shard }) => [id, shard]))
-  const places = rows.map(({ id, code }) => {
-    const [, , principal = ''] = code.split(':')
-    return { credits: id, shard: shards.get(principal) ?? 0 }
-  })
-  const balances = await readBalances(pool, places)
-  return new Map(rows.map(({ id, code }) => [code, balances.get(id) ?? 0n]))
+  const balances = await readBalances(pool, rows)
+  return new Map(rows.map(({ credits, code }) => [code, balances.get(credits) ?? 0n]))
 }

@@ -13,10 +13,10 @@ import type { CallDeps } from '../proxy/call-deps.ts'
 import { PROXY_PATH } from '../proxy/entry.ts'
 import { isPayablePerRequest } from '../proxy/payment-required.ts'
 import { quote } from '../proxy/quote.ts'
+import { accountRoutes } from '../rest/account/accounts.ts'
 import { callRoutes } from '../rest/account/calls.ts'
 import { creditsRoutes } from '../rest/account/credits.ts'
 import { documentRoutes } from '../rest/account/documents.ts'
-import { emailAccountRoutes } from '../rest/account/email-accounts.ts'
 import { faucetRoutes } from '../rest/account/faucet.ts'
 import { historyRoutes } from '../rest/account/history.ts'
 import { incidentMailRoutes } from '../rest/account/incident-mail.ts'
@@ -25,8 +25,9 @@ import { keyRoutes } from '../rest/account/keys.ts'
 import { quoteRoutes } from '../rest/account/quotes.ts'
 import { rateRequestRoutes } from '../rest/account/rate-requests.ts'
 import { receiptRoutes } from '../rest/account/receipts.ts'
-import { registrationRoutes } from '../rest/account/registration.ts'
+import { registrationRoutes, type SigningDeps } from '../rest/account/registration.ts'
 import { sessionRoutes } from '../rest/account/sessions.ts'
+import { signInRoutes } from '../rest/account/sign-in.ts'
 import { topupRoutes } from '../rest/account/topups.ts'
 import { walletRoutes } from '../rest/account/wallet.ts'
 import { webhookRoutes } from '../rest/account/webhooks.ts'
@@ -113,7 +114,6 @@ function createRoutes(
   const { accountStatus, limits, responses, receipts, quotes } = services
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
-  const links = openLinks(pool, secretKeys, services.linkGate)
   const callerNames = secretKeys.of('caller-names')
   const sealing = { ...options, secretKeys }
   const keys = createSealingKeys(sealing)
@@ -150,9 +150,7 @@ function createRoutes(
       commissionBps: options.commissionBps,
     }),
     ...keyTransferRoutes({ ...signing, clock }),
-    ...(canMail(sandbox, options.mail) ? emailAccountRoutes({ ...signing, links }) : []),
-    ...sessionRoutes({ ...options, pool }),
-    ...incidentMailRoutes({ pool }),
+    ...createAccountRoutes(core, options, services, signing),
     ...faucetRoutes(options.money.faucet),
     ...webhookRoutes({
       pool,
@@ -160,6 +158,23 @@ function createRoutes(
       rules: options.egress,
     }),
     ...financeRoutes(financeDeps(core, options)),
+  ]
+}
+
+/** Routes of people and wallets that sign in. */
+function createAccountRoutes(
+  { pool, secretKeys }: Core,
+  options: HubOptions,
+  { linkGate }: SharedServices,
+  signing: SigningDeps,
+): readonly AnyRoute[] {
+  const sendsMail = canMail(options.sandbox, options.mail)
+  const links = sendsMail ? openLinks(pool, secretKeys, linkGate) : undefined
+  return [
+    ...signInRoutes({ ...signing, links }),
+    ...accountRoutes(signing),
+    ...sessionRoutes({ ...options, pool }),
+    ...incidentMailRoutes({ pool }),
   ]
 }
 
@@ -187,7 +202,7 @@ const addressOf = (from: string): string => from.slice(from.lastIndexOf('<') + 1
 
 function createWeb(
   { pool, secretKeys, clock, log, calls, claims }: Core,
-  { money, sandbox, mail, admins, staff, ...options }: HubOptions,
+  { money, sandbox, mail, admins, staff, contracts, ...options }: HubOptions,
   { limits, receipts, responses, sessionGate, linkGate }: SharedServices,
   callDeps: CallDeps,
   routes: readonly AnyRoute[],
@@ -209,6 +224,7 @@ function createWeb(
     receipts,
     answers: responses,
     sessionGate,
+    contracts,
     links: canMail(sandbox, mail) ? openLinks(pool, secretKeys, linkGate) : undefined,
     site: { sandbox, baseUrl: () => site().baseUrl },
     version: options.version,

@@ -42,7 +42,7 @@ export async function findStaff(
   const role = await limitWait(findRole(pool, session?.principals ?? [principal], admins))
   if (!role) return undefined
   return {
-    name: session?.email ?? caller?.wallet ?? (await limitWait(emailOf(pool, principal))),
+    name: session?.name ?? caller?.wallet ?? (await limitWait(emailOf(pool, principal))),
     principal,
     via: caller?.keyId ?? session?.id ?? null,
     role,

@@ -42,6 +42,7 @@ export const ICON = registerAsset(new URL('./assets/icon.svg', import.meta.url))
 export const COPY_SCRIPT = registerAsset(new URL('./assets/copy.js', import.meta.url))
 export const FILE_SCRIPT = registerAsset(new URL('./assets/file.js', import.meta.url))
 export const PALETTE_SCRIPT = registerAsset(new URL('./assets/palette.js', import.meta.url))
+export const REFRESH_SCRIPT = registerAsset(new URL('./assets/refresh.js', import.meta.url))
 export const TOPUP_SCRIPT = registerAsset(new URL('./assets/topup.js', import.meta.url))
 export const WALLET_SCRIPT = registerAsset(new URL('./assets/wallet.js', import.meta.url))
 

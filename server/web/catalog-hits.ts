@@ -1,4 +1,11 @@
-import { type BrowseFilters, browse, countMatches } from '../../core/catalog/search/browse.ts'
+import { z } from 'zod'
+import {
+  type BrowseFilters,
+  type BrowseOrder,
+  browse,
+  countMatches,
+  positionShape,
+} from '../../core/catalog/search/browse.ts'
 import {
   countCatalog,
   countFacets,
@@ -12,6 +19,7 @@ import { search } from '../../core/catalog/search/search.ts'
 import { readUptimeDays, type UptimeDay } from '../../core/catalog/services/service-days.ts'
 import { cachedFor, ttlCache } from '../../core/runtime/cache.ts'
 import type { SearchDeps } from '../rest/catalog/search.ts'
+import { readCursor, writeCursor } from '../rest/paging.ts'
 
 export const PAGE_SIZE = 20
 /** Best hits of a search for words, which are filtered, sorted and paged through. */
@@ -24,9 +32,9 @@ const COUNTS_MAX = 500
 export interface CatalogQuery extends BrowseFilters {
   /** Search words; empty for the whole catalog. */
   readonly words: string
-  readonly order: keyof typeof HIT_ORDERS | 'relevance'
-  /** From 1. */
-  readonly page: number
+  readonly order: BrowseOrder
+  /** `next` of the page before. */
+  readonly cursor?: string | undefined
 }
 
 export interface FoundHits {
@@ -36,8 +44,10 @@ export interface FoundHits {
   readonly facts: ReadonlyMap<string, HitFacts>
   /** Last days of the services among them, by slug. */
   readonly days: ReadonlyMap<string, readonly UptimeDay[]>
-  /** Number of the page: the last one if the query names a later one. */
+  /** Number of the page, from 1. */
   readonly page: number
+  /** Cursor of the next page; null on the last one. */
+  readonly next: string | null
   /** Number of hits on all pages. */
   readonly count: number
   /** True if only the best hits were filtered and sorted. */
@@ -76,7 +86,11 @@ export function openCatalogHits(deps: SearchDeps): (query: CatalogQuery) => Prom
 const factsById = (read: Awaited<ReturnType<typeof readFacts>>) =>
   new Map(read.map(({ facts }) => [facts.id, facts]))
 
-/** A page of all documents. The best by relevance are ranked as in a search, fair to sellers. */
+/**
+ * A page of all documents. The best by relevance are ranked as in a search, fair to sellers; all
+ * others are found by the position of the last document of the page before.
+ * @throws Fault `validation_failed` for a cursor of another list
+ */
 async function listPage(
   deps: SearchDeps,
   query: CatalogQuery,
@@ -88,14 +102,23 @@ async function listPage(
   const known = counts.get(key)
   const count = known ?? (await countMatches(deps.pool, query))
   if (known === undefined) counts.set(key, count)
-  const page = Math.max(1, Math.min(query.page, Math.ceil(count / PAGE_SIZE)))
-  const offset = (page - 1) * PAGE_SIZE
-  const isRanked = order === 'relevance' && minUptime === undefined && offset < HITS_MAX
-  const ranked = isRanked
-    ? (await searchHits(deps, query)).hits.slice(offset, offset + PAGE_SIZE)
-    : await browse(deps.pool, query, order, { limit: PAGE_SIZE, offset })
-  return { ranked, page, count, isCut: false, facets, lowConfidence: false }
+  const cursor = z.tuple([pageNumber, positionShape(order).optional()])
+  const [page, after] = readCursor(query.cursor, cursor) ?? [1, undefined]
+  const offset = after ? 0 : Math.min((page - 1) * PAGE_SIZE, HITS_MAX)
+  const isRanked = order === 'relevance' && minUptime === undefined && !after && offset < HITS_MAX
+  const { ranked, last } = isRanked
+    ? {
+        ranked: (await searchHits(deps, query)).hits.slice(offset, offset + PAGE_SIZE),
+        last: undefined,
+      }
+    : await browse(deps.pool, query, order, { limit: PAGE_SIZE, offset, after })
+  const isFull = isRanked || ranked.length === PAGE_SIZE
+  const hasMore = isFull && page * PAGE_SIZE < count
+  const next = hasMore ? writeCursor(last ? [page + 1, last] : [page + 1]) : null
+  return { ranked, page, next, count, isCut: false, facets, lowConfidence: false }
 }
+
+const pageNumber = z.int().min(1).max(1_000_000)
 
 /** A page of the best hits of words. */
 async function searchPage(deps: SearchDeps, query: CatalogQuery): Promise<RankedPage> {
@@ -112,12 +135,14 @@ async function searchPage(deps: SearchDeps, query: CatalogQuery): Promise<Ranked
   )
   const order = query.order === 'relevance' ? undefined : HIT_ORDERS[query.order]
   const sorted = order ? kept.toSorted((a, b) => order(a.facts, b.facts)) : kept
-  const page = Math.max(1, Math.min(query.page, Math.ceil(sorted.length / PAGE_SIZE)))
+  const [wanted] = readCursor(query.cursor, z.tuple([pageNumber])) ?? [1]
+  const page = Math.max(1, Math.min(wanted, Math.ceil(sorted.length / PAGE_SIZE)))
   const shown = sorted.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)
   return {
     ranked: shown.map(({ hit }) => hit),
     known: factsById(shown),
     page,
+    next: page * PAGE_SIZE < sorted.length ? writeCursor([page + 1]) : null,
     count: sorted.length,
     isCut: found.hits.length === HITS_MAX,
     facets: countFacets(counted.map(({ facts }) => facts)),

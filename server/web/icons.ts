@@ -9,6 +9,7 @@ const NAMES = [
   'building-storefront',
   'clipboard-document',
   'command-line',
+  'ellipsis-horizontal',
   'magnifying-glass',
   'scale',
   'shield-check',

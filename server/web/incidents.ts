@@ -63,12 +63,22 @@ ${incidentBadge(latest.state)}</p><p>${latest.message}</p></div>`,
 const reportedItem = ({ id, title, service, updates }: ReportedIncident): Html =>
   html`<li id="${id}"><h3>${title} ${updates[0] && incidentBadge(updates[0].state)}</h3>${
     service !== null && html`<p class="facts"><a href="/services/${service}">${service}</a></p>`
-  }<ol class="plain-list">${updates.map(
+  }${updateList(updates)}</li>`
+
+/** Updates of an incident, in the given order. */
+export const updateList = (
+  updates: readonly {
+    readonly at: Date | string
+    readonly state: keyof typeof STATE_TEXTS
+    readonly message: string
+  }[],
+): Html =>
+  html`<ol class="plain-list">${updates.map(
     ({ at, state, message }) =>
       html`<li><strong>${STATE_TEXTS[state]}</strong> <span class="small muted">${formatTime(
         at,
       )}</span><br>${message}</li>`,
-  )}</ol></li>`
+  )}</ol>`
 
 const measuredItem = (each: Incident): Html =>
   html`<li id="${each.id}"><h3>${

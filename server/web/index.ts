@@ -16,6 +16,7 @@ import { type SignInDeps, signInPages } from './pages/sign-in.ts'
 import { statusPage } from './pages/status.ts'
 import { type TopupDeps, topupPage } from './pages/topup.ts'
 import { type TryDeps, tryPage } from './pages/try.ts'
+import { unsubscribePage } from './pages/unsubscribe.ts'
 
 export interface WebDeps
   extends PageRouterDeps,
@@ -43,6 +44,7 @@ export const allPages = (deps: WebDeps): readonly AnyPage[] => [
   statusPage(deps),
   topupPage(deps),
   ...signInPages(deps),
+  unsubscribePage(deps),
   ...accountPages(deps),
   ...providerPages(deps),
   ...financePages(deps),

@@ -16,6 +16,18 @@ export const MAIN_LINKS = {
   Account: '/account',
 }
 
+/** Pages by the key that opens them after `g`. */
+export const SHORTCUTS: Readonly<Record<string, readonly [name: string, path: string]>> = {
+  s: ['Services', '/services'],
+  t: ['Status', '/status'],
+  d: ['Docs', '/docs'],
+  a: ['Account', '/account'],
+  k: ['Keys', '/account/keys'],
+  c: ['Calls', '/account/calls'],
+  h: ['History', '/account/history'],
+  p: ['APIs you sell', '/provider/services'],
+}
+
 export const DOCS_TABS: TabGroup = {
   label: 'Docs',
   icon: 'book-open',

@@ -26,7 +26,7 @@ import { readVisitor, type Visitor, type VisitorDeps } from './visitor.ts'
 
 export interface PageRouterDeps extends SessionDeps, SiteFileDeps, VisitorDeps {
   readonly site: Site
-  readonly limits: Pick<RateLimits, 'address'>
+  readonly limits: Pick<RateLimits, 'address' | 'registration'>
   readonly log: Log
   /** REST routes, called in process with the rights of a visitor. */
   readonly apiFor: (caller: InProcessCaller) => InProcessApi
@@ -95,7 +95,8 @@ const FormBody = z.record(z.string(), z.string())
 /** Runs a form action. If it fails, renders the page again with the errors and the sent values. */
 async function handleForm(ctx: Context, page: AnyPage, deps: PageRouterDeps): Promise<void> {
   assertSameOrigin(ctx, deps.baseUrl())
-  const request = await openRequest(ctx, page, deps)
+  const opened = await openRequest(ctx, page, deps)
+  const request = { ...opened, query: page.query && parse(page.query, readQuery(ctx)) }
   ctx.set('Cache-Control', 'no-store')
   ctx.status = SEE_OTHER
   const { act = '', ...values } = parse(FormBody, (await readForm(ctx.req)) ?? {})
@@ -143,8 +144,7 @@ async function showFormAgain(
   { above, status, submission }: FormRepeat,
   deps: PageRouterDeps,
 ): Promise<void> {
-  const query = page.query && parse(page.query, readQuery(ctx))
-  const content = await page.render({ ...request, query, submission })
+  const content = await page.render({ ...request, submission })
   if ('to' in content) return redirectTo(ctx, content.to)
   if ('file' in content) throw new TypeError(`${page.path} has forms, but renders a file`)
   const main = html`${above(content.main)}${content.main}`

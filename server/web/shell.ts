@@ -2,7 +2,8 @@ import { ICON } from './assets.ts'
 import { formatDollars } from './format.ts'
 import { Html, html } from './html.ts'
 import { icon } from './icons.ts'
-import { areasOf, MAIN_LINKS, type TabGroup } from './navigation.ts'
+import { areasOf, MAIN_LINKS, SHORTCUTS, type TabGroup } from './navigation.ts'
+import { breakableHex } from './table.ts'
 import type { Visitor } from './visitor.ts'
 
 const CURRENT_PAGE = new Html(' aria-current="page"')
@@ -40,18 +41,28 @@ title="Go to (Ctrl+K)">${icon('magnifying-glass')}</button>
 <div id="palette" class="popover" popover><form action="/go" role="search" aria-label="Go to">
 <label for="palette-q">Page, service, key or id</label><div class="search-box"><input
 id="palette-q" type="search" name="q" autofocus autocomplete="off"><button type="submit">Go
-</button></div></form><output for="palette-q"></output></div>`
+</button></div></form><output for="palette-q"></output>
+<button type="button" class="plain" hidden>Keyboard shortcuts</button></div>
+<div id="shortcuts" class="popover" popover><p><strong>Keyboard shortcuts</strong></p><ul>
+<li><a href="/go">Go to <span><kbd>Ctrl</kbd> <kbd>K</kbd></span></a></li>
+${Object.entries(SHORTCUTS).map(
+  ([key, [name, path]]) =>
+    html`<li><a href="${path}" data-key="${key}">${name} <span><kbd>g</kbd> <kbd>${key}</kbd></span>
+</a></li>`,
+)}</ul><p class="small muted"><kbd>/</kbd> searches, <kbd>?</kbd> opens this list.</p>
+<label class="pick"><input type="checkbox" id="single-keys" checked>Use single keys</label></div>`
 
 const TEST_MODE = html`<button type="button" class="badge fair" popovertarget="test-mode">Test mode
 </button><div id="test-mode" class="popover" popover>This is a sandbox. It uses test money; real
 wallets cannot pay here.</div>`
 
-const accountMenu = ({ email, credits }: Visitor): Html =>
+const accountMenu = ({ name, credits }: Visitor): Html =>
   html`<button type="button" class="menu-button account-button" popovertarget="account-menu"
 aria-label="Account menu, ${formatDollars(credits)} credits">${icon('user-circle')}${formatDollars(
     credits,
   )}</button><div id="account-menu" class="popover" popover><p>Signed in as<br>
-<strong>${email}</strong></p><p class="muted">${formatDollars(credits)} credits</p><ul>
+<strong>${name.startsWith('0x') ? breakableHex(name) : name}</strong></p>
+<p class="muted">${formatDollars(credits)} credits</p><ul>
 <li><a href="/topup">Add credits</a></li><li><a href="/account/keys">Keys</a></li>
 <li><a href="/account/history">History</a></li>
 <li><a href="/account/sessions">${icon('arrow-right-start-on-rectangle')}Sign out</a></li>

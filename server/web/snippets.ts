@@ -66,7 +66,7 @@ export interface ApiRequest {
 /** The request in a shell; names in braces are to be replaced. */
 export const apiSnippet = ({ method, path, auth, body }: ApiRequest, baseUrl: string): string =>
   [
-    `curl${method === (body === undefined ? 'GET' : 'POST') ? '' : ` -X ${method}`} ${shellQuote(
+    `curl${methodFlag(method, body === undefined ? 'GET' : 'POST')} ${shellQuote(
       `${baseUrl}${path}`,
     )}`,
     ...(auth === 'key' ? [AUTH_HEADER] : auth === 'session' ? [cookieHeader(baseUrl)] : []),
@@ -162,7 +162,7 @@ const queryString = ({ rest }: FilledCall): string => {
   return query === '' ? '' : `?${query}`
 }
 
-const methodFlag = ({ method }: FilledCall, usual: string): string =>
+const methodFlag = (method: string, usual: string): string =>
   method === usual ? '' : ` -X ${method}`
 
 const cookieHeader = (baseUrl: string): string =>
@@ -174,9 +174,12 @@ const curlSnippet = (call: FilledCall): string => {
   const { slug, address, rest, proxyUrl } = call
   const url = `${proxyUrl}/${slug}${address}`
   const lines = hasQuery(call)
-    ? [`curl -i${methodFlag(call, 'GET')} ${shellQuote(`${url}${queryString(call)}`)}`, AUTH_HEADER]
+    ? [
+        `curl -i${methodFlag(call.method, 'GET')} ${shellQuote(`${url}${queryString(call)}`)}`,
+        AUTH_HEADER,
+      ]
     : [
-        `curl -i${methodFlag(call, 'POST')} ${shellQuote(url)}`,
+        `curl -i${methodFlag(call.method, 'POST')} ${shellQuote(url)}`,
         AUTH_HEADER,
         JSON_HEADER,
         `-d ${shellQuote(formatJson(rest))}`,
@@ -186,7 +189,7 @@ const curlSnippet = (call: FilledCall): string => {
 
 const cliSnippet = (call: FilledCall): string => {
   const { slug, address, rest, baseUrl, command } = call
-  const flag = methodFlag(call, 'POST')
+  const flag = methodFlag(call.method, 'POST')
   const line = `${command} call --hub ${baseUrl}${flag} ${slug}${address}`
   if (!hasQuery(call)) return `${line} \\\n  -d ${shellQuote(formatJson(rest))}`
   const pairs = Object.entries(rest).map(([name, value]) =>

@@ -5,7 +5,8 @@ import type { Session } from '../../core/identity/sessions.ts'
 
 /** Signed-in visitor, as shown in the frame of a page. */
 export interface Visitor {
-  readonly email: string
+  /** Email address, or wallet address. */
+  readonly name: string
   /** Credits of all main keys, in microdollars. */
   readonly credits: bigint
   readonly role: Role | undefined
@@ -23,10 +24,10 @@ export async function readVisitor(
   { pool, admins }: VisitorDeps,
 ): Promise<Visitor | undefined> {
   if (!session) return undefined
-  const { email, principals } = session
+  const { name, principals } = session
   const [{ credits }, role] = await Promise.all([
     sumMainKeys(pool, principals),
     findRole(pool, principals, admins),
   ])
-  return { email, credits, role }
+  return { name, credits, role }
 }

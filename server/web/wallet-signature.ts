@@ -10,6 +10,16 @@ import { withQuery } from './table.ts'
  * signature. With scripts the browser's wallet fills in both (`assets/wallet.js`).
  */
 
+/** Action of the first form: requests a challenge for the address of a wallet. */
+export const challengeAction = (path: string, challengeRoute: string): FormAction =>
+  formAction({
+    fields: z.object({ wallet_address: z.string().trim() }),
+    run: async ({ api }, body) => {
+      const challenge = await api<{ nonce: string }>(challengeRoute, { body })
+      return { to: `${withQuery(path, { nonce: challenge.nonce })}#sign` }
+    },
+  })
+
 /** Actions of both forms: requests a challenge for an address, then posts its signature. */
 export const signatureActions = (
   path: string,
@@ -17,13 +27,7 @@ export const signatureActions = (
   signatureRoute: string,
   done: string,
 ): Readonly<Record<'ask' | 'sign', FormAction>> => ({
-  ask: formAction({
-    fields: z.object({ wallet_address: z.string().trim() }),
-    run: async ({ api }, body) => {
-      const challenge = await api<{ nonce: string }>(challengeRoute, { body })
-      return { to: `${withQuery(path, { nonce: challenge.nonce })}#sign` }
-    },
-  }),
+  ask: challengeAction(path, challengeRoute),
   sign: formAction({
     fields: z.object({ nonce, signature: z.string().trim() }),
     run: async ({ api }, body) => {
@@ -37,15 +41,15 @@ export const signatureActions = (
 export const walletChoice = (): Html =>
   html`<p data-wallets hidden><label for="wallet">Wallet</label> <select id="wallet"></select></p>`
 
-/** First form, with the action `ask`. */
-export const walletAddressForm = (submission: Submission | undefined): Html =>
+/** First form. @param act name of its action */
+export const walletAddressForm = (submission: Submission | undefined, act = 'ask'): Html =>
   html`<div data-wallet="connect" hidden>${walletChoice()}<p><button type="button">
 Connect browser wallet</button></p><p role="status" aria-live="polite"></p></div>${form({
-    act: 'ask',
+    act,
     submit: 'Show message',
     kind: 'plain',
     fields: [
-      formFields('ask', submission).text({
+      formFields(act, submission).text({
         name: 'wallet_address',
         label: 'Wallet address',
         required: true,

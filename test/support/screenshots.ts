@@ -1,8 +1,10 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import nock from 'nock'
+import { ACCOUNT_TABS, SELLING_TABS } from '../../server/web/navigation.ts'
 import { openTestSites } from '../core/catalog/fixture.ts'
 import { createAdmin } from '../server/rest/finance/fixture.ts'
+import { createVisitor } from '../server/staff/fixture.ts'
 import { openAccount } from '../server/web/account-fixture.ts'
 import { pathsOf } from '../server/web/page-paths.ts'
 import { openBrowser } from './chromium.ts'
@@ -43,15 +45,20 @@ try {
     if (signedOut.includes(path)) return undefined
     return staffPaths.includes(path) ? staff.cookie : account.person.cookie
   }
-  const pages = [...signedOut, ...own, ...staffPaths].map((path) => ({
-    path,
-    stem:
-      path
-        .replaceAll(/(?:key|whk|dom|ext)_\w+|[\da-f]{8}-[\da-f-]{27}|0x[\da-f]{64}/g, 'id')
-        .replaceAll(/[^\w]+/g, '-')
-        .replaceAll(/^-|-$/g, '') || 'home',
-    cookie: cookieFor(path),
-  }))
+  const stemOf = (path: string) =>
+    path
+      .replaceAll(/(?:key|whk|dom|ext)_\w+|[\da-f]{8}-[\da-f-]{27}|0x[\da-f]{64}/g, 'id')
+      .replaceAll(/[^\w]+/g, '-')
+      .replaceAll(/^-|-$/g, '') || 'home'
+  const newcomer = await createVisitor(hub, 'new@house.example')
+  const pages = [
+    ...[...signedOut, ...own, ...staffPaths].map((path) => {
+      return { path, stem: stemOf(path), cookie: cookieFor(path) }
+    }),
+    ...[ACCOUNT_TABS, SELLING_TABS]
+      .flatMap((area) => Object.values(area.pages))
+      .map((path) => ({ path, stem: `empty-${stemOf(path)}`, cookie: newcomer.cookie })),
+  ]
   const counts = new Map<string, number>()
   for (const { path, stem: base, cookie } of pages) {
     const count = (counts.get(base) ?? 0) + 1

@@ -23,6 +23,22 @@ export async function setSubscribed(pool: Pool, person: string, isOn: boolean): 
   )
 }
 
+/** Page that ends the mails of a subscription, named by its token. */
+export const UNSUBSCRIBE_PATH = '/unsubscribe'
+
+/** Returns true if the subscription with this token exists. */
+export async function hasSubscription(pool: Pool, token: string): Promise<boolean> {
+  const { rowCount } = await pool.query('SELECT FROM hub.incident_subscription WHERE token = $1', [
+    token,
+  ])
+  return rowCount === 1
+}
+
+/** Ends a subscription by its token; repeating it changes nothing. */
+export async function endSubscription(pool: Pool, token: string): Promise<void> {
+  await pool.query('DELETE FROM hub.incident_subscription WHERE token = $1', [token])
+}
+
 /** Queues a mail about an update for every subscriber, in the transaction of the update. */
 export async function enqueueIncidentMails(client: PoolClient, seq: string): Promise<void> {
   await client.query(
@@ -45,11 +61,12 @@ export async function composeIncidentMail(
     title: string
     state: string
     message: string
+    token: string
   }>(
-    `SELECT i.id, i.title, u.state, u.message
+    `SELECT i.id, i.title, u.state, u.message, s.token
      FROM hub.incident_update u JOIN hub.incident i ON i.id = u.incident
-     WHERE u.seq = $1 AND EXISTS (SELECT FROM hub.incident_subscription s
-       JOIN hub.person p ON p.principal = s.person WHERE p.email = $2)`,
+       CROSS JOIN hub.incident_subscription s JOIN hub.person p ON p.principal = s.person
+     WHERE u.seq = $1 AND p.email = $2`,
     [seq, recipient],
   )
   const [found] = rows
@@ -57,6 +74,6 @@ export async function composeIncidentMail(
   return incidentMail(recipient, new URL(baseUrl).host, {
     ...found,
     page: `${baseUrl}/status#${found.id}`,
-    settings: `${baseUrl}/account/notifications`,
+    unsubscribe: `${baseUrl}${UNSUBSCRIBE_PATH}?token=${found.token}`,
   })
 }

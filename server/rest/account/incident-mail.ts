@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { isSubscribed, setSubscribed } from '../../../core/catalog/services/incident-mail.ts'
+import { requireEmail } from '../../../core/identity/people.ts'
 import { type AnyRoute, route, sessionOf } from '../route.ts'
 
 const Subscription = z.strictObject({
@@ -23,8 +24,11 @@ export const incidentMailRoutes = ({ pool }: { readonly pool: Pool }): readonly 
     body: Subscription,
     example: { subscribed: true },
     response: { status: 200, schema: Subscription },
+    faults: ['email_account_required'],
     handle: async (request) => {
-      await setSubscribed(pool, sessionOf(request).person, request.body.subscribed)
+      const session = sessionOf(request)
+      requireEmail(session)
+      await setSubscribed(pool, session.person, request.body.subscribed)
       return { body: request.body }
     },
   }),

@@ -6,7 +6,11 @@ async function copyText(button) {
   if (button.ariaLabel) button.ariaLabel = button.ariaLabel.replace(/^Copy\b/, 'Copied')
 }
 
-for (const button of navigator.clipboard ? document.querySelectorAll('button[data-copy]') : []) {
-  button.addEventListener('click', () => void copyText(button))
-  button.hidden = false
+export function showCopyButtons(root) {
+  if (!navigator.clipboard) return
+  for (const button of root.querySelectorAll('button[data-copy]')) {
+    button.addEventListener('click', () => void copyText(button))
+    button.hidden = false
+  }
 }
+showCopyButtons(document)

@@ -17,7 +17,8 @@ if you have none, and stores the key. The examples below expect the key in
 export HUB_API_KEY=ahk_…   # the key shown`)}<p>Without the command line:
 <code>GET ${baseUrl}/v1/register/challenge</code>, sign <code>message</code> with
 <code>personal_sign</code>, and send the signature to <code>POST ${baseUrl}/v1/register</code>.
-People can also <a href="/sign-in">sign in by email</a> and create keys in their account.</p>
+People can also <a href="/sign-in">sign in by email or wallet</a> and create keys in their
+account.</p>
 <h2>2. Find an API</h2>${code(`curl ${baseUrl}/v1/search -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' -d '{"query":"sentiment of reviews"}'`)}<p>Each result shows
 why it matched, its price and its track record. In a browser, use the <a

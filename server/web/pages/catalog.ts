@@ -10,7 +10,7 @@ import type { PageContent } from '../layout.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
 import { compareForm, searchHitCard } from '../service-cards.ts'
-import { withQuery } from '../table.ts'
+import { pager, withQuery } from '../table.ts'
 
 /** Text of a filter; browsers send empty fields as ''. */
 const textField = (max: number) =>
@@ -35,11 +35,7 @@ const Query = z.object({
   max_price: textField(20),
   min_uptime: z.enum(['', '95', '99']).default(''),
   sort: z.enum(['relevance', 'price', 'latency', 'uptime', 'calls']).default('relevance'),
-  page: z
-    .string()
-    .max(20)
-    .default('1')
-    .transform((text) => Math.max(1, Math.floor(Number(text)) || 1)),
+  cursor: z.string().max(500).optional(),
 })
 type Query = z.infer<typeof Query>
 
@@ -60,7 +56,7 @@ export const catalogPage = (deps: SearchDeps): AnyPage => {
         maxPrice: query.max_price === '' ? undefined : usd(query.max_price),
         minUptime: query.min_uptime === '' ? undefined : Number(query.min_uptime),
         order: query.sort,
-        page: query.page,
+        cursor: query.cursor,
       })
       return {
         title: query.q === '' ? 'Services' : `${query.q}: services`,
@@ -96,36 +92,17 @@ const parametersOf = (query: Query) => ({
 })
 
 const hitList = (query: Query, found: FoundHits): Html => {
-  const { hits, facts, days, page: number, count, isCut, lowConfidence } = found
+  const { hits, facts, days, page: number, next, count, isCut, lowConfidence } = found
+  const last = Math.ceil(count / PAGE_SIZE)
   const parameters = parametersOf(query)
   return html`<p class="muted small">${
     isCut ? `${pluralize(count, 'result')} among the best ${HITS_MAX}` : pluralize(count, 'result')
   }</p>${viewSwitch('Sort by', SORTS, query.sort, (sort) =>
     withQuery(PATH, { ...parameters, sort: sort === 'relevance' ? '' : sort }),
   )}${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}
-<ul class="list">${hits.map((hit) => searchHitCard(hit, facts, days))}</ul>${compareForm}${pages(
-    query,
-    number,
-    count,
-  )}`
-}
-
-/** Links to the pages before and after. */
-const pages = (query: Query, number: number, count: number): Html | false => {
-  const last = Math.ceil(count / PAGE_SIZE)
-  const link = (to: number, text: string, rel: 'prev' | 'next') =>
-    html`<a class="button plain" rel="${rel}" href="${withQuery(PATH, {
-      ...parametersOf(query),
-      page: to === 1 ? '' : String(to),
-    })}">${text}</a>`
-  return (
-    last > 1 &&
-    html`<nav class="pager" aria-label="Pages"><span class="small muted">Page ${formatCount(
-      number,
-    )} of ${formatCount(last)}</span>${
-      number > 1 && link(number - 1, 'Previous page', 'prev')
-    }${number < last && link(number + 1, 'Next page', 'next')}</nav>`
-  )
+<ul class="list">${hits.map((hit) => searchHitCard(hit, facts, days))}</ul>${compareForm}${
+    last > 1 && html`<p class="small muted">Page ${formatCount(number)} of ${formatCount(last)}</p>`
+  }${pager(PATH, { ...parameters, cursor: query.cursor }, next)}`
 }
 
 const DOLLARS = /^(?:\d{1,6}(?:\.\d{1,6})?)?$/

@@ -198,7 +198,8 @@ const nextStep = ({ session }: PageRequest): Html =>
   session
     ? html`<p>You need a key to make this call.</p>
 <p><a class="button" href="/account/keys#make">Create a key</a></p>`
-    : html`<p>Sign in to make this call with one of your keys. You need only an email address.</p>
+    : html`<p>Sign in to make this call with one of your keys. You need only an email
+address or a wallet.</p>
 <p><a class="button" href="/sign-in">Sign in</a></p>`
 
 /** Makes the call of a submitted form, as the proxy does. @throws Fault as the call does */

@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
+import { browse } from '../../../core/catalog/search/browse.ts'
 import { dayName, daysBefore, systemClock } from '../../../core/clock.ts'
+import { writeCursor } from '../../../server/rest/paging.ts'
 import type { AccountData } from './account-data.ts'
 import { KEY, type Person } from './test-data.ts'
 
@@ -7,6 +9,8 @@ import { KEY, type Person } from './test-data.ts'
 export type Paths = Readonly<Record<string, readonly string[]>>
 
 const SOME = 40
+/** Documents before a deep page of the catalog. */
+const DEEP = 80_000
 /** Days before today, covering nearly the whole journal. */
 const BACK = Array.from({ length: SOME }, (_, i) => 1 + ((i * 17) % 100))
 
@@ -48,8 +52,25 @@ async function publicPaths(admin: Pool, { queries }: Person): Promise<Paths> {
     '/services?q=…': queries.map(
       (query) => `/services?${new URLSearchParams({ q: query }).toString()}`,
     ),
+    ...(await catalogPaths(admin)),
     '/listings/{id}': rows.map(({ id }) => `/listings/${id}`),
   }
+}
+
+/** First and deep pages of each order of the catalog. */
+async function catalogPaths(admin: Pool): Promise<Paths> {
+  const orders = ['relevance', 'price', 'latency', 'uptime', 'calls'] as const
+  const paths = orders.map(async (sort) => {
+    const { last } = await browse(admin, {}, sort, { limit: 1, offset: DEEP })
+    const deep = Array.from({ length: SOME }, (_, i) => writeCursor([DEEP / 20 + i, last]))
+    return {
+      [`/services?sort=${sort}`]: [`/services?sort=${sort}`],
+      [`/services?sort=${sort}&cursor=…`]: deep.map(
+        (cursor) => `/services?sort=${sort}&cursor=${cursor}`,
+      ),
+    }
+  })
+  return Object.assign({}, ...(await Promise.all(paths))) as Paths
 }
 
 /** Pages of an account with much data and many sales. */

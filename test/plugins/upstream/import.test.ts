@@ -86,6 +86,11 @@ describe('an OpenAPI document', () => {
       left_out: 0,
       choices: [],
       unpriced: [],
+      without_sample: [
+        { endpoint: 'GET /cities/{city}/weather', members: ['city'] },
+        { endpoint: 'POST /reports', members: ['text'] },
+        { endpoint: 'GET /mixed/{a}.{b}', members: ['a', 'b'] },
+      ],
       secrets: SECRETS,
       secret_choices: [],
     })
@@ -121,6 +126,13 @@ describe('an OpenAPI document', () => {
       not_understood: gaps,
       secrets: SECRETS,
     })
+    const invented = { text: 'Fine.', tree: { next: '<next>' } }
+    const refused = await act('acme-weather', 'test', {
+      endpoint: 'POST /reports',
+      input: invented,
+    })
+    expect(refused.status, 'a placeholder at any depth').to.equal(422)
+    expect(refused.text).to.include('/input/tree/next: must be a real value')
     await clear()
     const endpoint = 'GET /cities/{city}/weather'
     const tried = await act('acme-weather', 'test', { endpoint, input: { city: 'Oslo', days: 2 } })

@@ -60,6 +60,7 @@ export async function openAccount(hub: TestHub, sites: TestSites) {
     '/account',
     '/account/keys',
     `/account/keys/${keyId}`,
+    `/account/keys/${keyId}?edit=child`,
     '/account/transfer',
     `/account/history?key=${keyId}`,
     `/account/history?key=${keyId}&service=nothing`,

@@ -57,6 +57,7 @@ export function accountTests(hub: () => TestHub, tabs: Tabs): void {
         ).to.equal(null)
         const root = tab.page.url()
 
+        await tab.page.click('[popovertarget=dialog-child]')
         await tab.page.click('.picker summary')
         await tab.send('child', { name: 'Second', max_day: '1.5x', 'service-echo': 'on' })
         expect(await tab.text()).to.include('Enter dollars, such as 2.50')
@@ -81,6 +82,41 @@ export function accountTests(hub: () => TestHub, tabs: Tabs): void {
         await tab.send('revoke', { sure: 'on' })
         expect(await noticeOn(tab)).to.include('revoked')
         await eventually(async () => (await works(second)) === 401)
+        await tab.close()
+      })
+
+      it('edit a key in a dialog that the menu of its row opens', async () => {
+        const person = await signInByOutbox(hub(), `menu-${scripts}@example.test`)
+        const { body: root } = await person.ask('/v1/keys', { body: {} })
+        const { body: made } = await person.ask('/v1/keys', { body: { parent: root['key_id'] } })
+        const id = String(made['key_id'])
+        const tab = await tabs.open({ scripts, cookie: person.cookie })
+        const { page } = tab
+        await tab.go('/account/keys')
+        const button = await page.$(`[popovertarget="menu-${id}"]`)
+        await button!.click()
+        const menu = await page.$(`#menu-${id}:popover-open`)
+        const [from, to] = await Promise.all([button!.boundingBox(), menu!.boundingBox()])
+        expect(Math.abs(to!.y - from!.y - from!.height), 'below its button').to.be.below(16)
+        await Promise.all([
+          page.waitForNavigation(),
+          page.click(`#menu-${id} a[href*="edit=limits"]`),
+        ])
+        const shown = '#dialog-limits[open]'
+        expect(await page.$eval(shown, (dialog) => dialog.checkVisibility())).to.equal(true)
+        await tab.send('limits', { max_day: 'x' })
+        const error = await page.$eval(`${shown} .error`, (each) => each.textContent)
+        expect(error, 'shown in the dialog').to.include('Enter dollars')
+        await tab.send('limits', { max_day: '3' })
+        expect(await noticeOn(tab)).to.include('Limits changed.')
+        await page.click('[popovertarget=dialog-rename]')
+        const typed = await page.evaluate('document.activeElement.name')
+        expect(typed, 'its first field has the focus').to.equal('name')
+        await page.keyboard.press('Escape')
+        expect(await page.$('dialog:popover-open')).to.equal(null)
+        await tab.send('rename', { name: 'Night shift' })
+        expect(await tab.text()).to.include('Night shift')
+        expect(tab.errors.filter((text) => !text.includes('422'))).to.deep.equal([])
         await tab.close()
       })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { allPages } from '../../../server/web/index.ts'
 import { openTestSites, type TestSites } from '../../core/catalog/fixture.ts'
@@ -7,6 +8,7 @@ import { linkInOutbox, openAccount } from './account-fixture.ts'
 import { accountTests } from './account-tests.ts'
 import { catalogTests } from './catalog-tests.ts'
 import { injectWallet, type Wallet } from './injected-wallet.ts'
+import { keyboardTests } from './keyboard-tests.ts'
 import { moneyTests } from './money-tests.ts'
 import { pathsOf } from './page-paths.ts'
 import { sellerTests } from './seller-tests.ts'
@@ -38,7 +40,9 @@ describe('pages in a browser', function () {
     const tab = await tabs.open()
     await ask(hub().url, '/v1/account/sign-in', { body: { email: 'visitor@example.test' } })
     const { pathname, search } = new URL(await linkInOutbox(hub(), 'visitor@example.test'))
-    for (const path of ['/sign-in', `${pathname}${search}`]) await tabs.assertAccessible(tab, path)
+    const unsubscribe = `/unsubscribe?token=${randomUUID()}`
+    for (const path of ['/sign-in', `${pathname}${search}`, unsubscribe])
+      await tabs.assertAccessible(tab, path)
     await tabs.assertAccessible(tab, '/nowhere', 404)
     await tab.close()
   })
@@ -207,59 +211,7 @@ describe('pages in a browser', function () {
     })
   })
 
-  it('let keyboard users find a service and copy a call', async () => {
-    const { page, errors, close } = await tabs.open()
-    const clipboard = ['clipboard-read', 'clipboard-sanitized-write'] as const
-    await page.browserContext().overridePermissions(hub().url, [...clipboard])
-    /** Presses Tab until the element with this name has the focus; every stop shows its focus. */
-    const tabTo = async (name: string) => {
-      for (let i = 0; i < 40; i++) {
-        await page.keyboard.press('Tab')
-        const [label, outline] = (await page.evaluate(FOCUSED)) as [string, string]
-        expect(outline, label).to.equal('solid')
-        if (label === name) return
-      }
-      expect.fail(`nothing is named ${name}`)
-    }
-    await page.goto(hub().url)
-    await page.keyboard.down('Control')
-    await page.keyboard.press('k')
-    await page.keyboard.up('Control')
-    await page.keyboard.type('finance')
-    await page.waitForSelector('#palette .targets a')
-    await page.keyboard.press('ArrowDown')
-    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
-    expect(page.url()).to.equal(`${hub().url}/docs/finance`)
-    await page.goto(hub().url)
-    await tabTo('What the API should do')
-    await page.keyboard.type('sentiment')
-    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
-    await tabTo('Analysis')
-    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
-    await tabTo('POST /sentiment') // link from the table to the endpoint
-    await page.keyboard.press('Enter')
-    await tabTo('Copy: curl for POST /sentiment')
-    await page.keyboard.press('Enter')
-    await page.waitForSelector('[aria-label="Copied: curl for POST /sentiment"]:focus')
-    const copied = String(await page.evaluate('navigator.clipboard.readText()'))
-    expect(copied).to.match(/^curl -i '.*\/proxy\/analysis\/sentiment'/)
-    expect(errors).to.deep.equal([])
-    await close()
-  })
-
-  it('let visitors find a service without JavaScript', async () => {
-    const { page, close } = await tabs.open({ scripts: false })
-    await page.goto(hub().url)
-    await page.type('main input[name=q]', 'sentiment')
-    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
-    await Promise.all([page.waitForNavigation(), page.click('.list a')])
-    expect(page.url()).to.equal(`${hub().url}/services/analysis`)
-    await page.click('[popovertarget=palette]')
-    await page.keyboard.type('echo')
-    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
-    expect(page.url()).to.equal(`${hub().url}/services/echo`)
-    await close()
-  })
+  keyboardTests(hub, tabs)
 })
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -276,17 +228,11 @@ const LOSE_RESPONSES = `(() => {
   }
 })()`
 
-/** Name and outline style of the focused element. */
-const FOCUSED = `(() => {
-  const element = document.activeElement
-  const label = element.getAttribute('aria-label') ?? element.textContent.trim()
-  return [label, getComputedStyle(element).outlineStyle]
-})()`
-
 /** Paths checked in other tests, or without a page of their own. */
 const CHECKED_ELSEWHERE = [
   '/search',
   '/sign-in',
+  '/unsubscribe',
   '/provider/payouts/id',
   '/account/calls.csv',
   '/account/calls/id/receipt',

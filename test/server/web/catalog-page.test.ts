@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { load } from 'cheerio'
+import { browse } from '../../../core/catalog/search/browse.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
@@ -100,10 +101,22 @@ describe('the catalog and the status page', function () {
     expect((await open('/compare'))('main').text()).to.include('No service selected')
   })
 
-  it('shows the last page for a later one, and the first one for no number', async () => {
-    const first = names(await open('/services?type=native'))
-    for (const number of ['6', '-1', '0', 'x', '1e9']) {
-      expect(names(await open(`/services?type=native&page=${number}`)), number).to.deep.equal(first)
+  it('refuses a cursor of another list', async () => {
+    const encode = (position: unknown) =>
+      Buffer.from(JSON.stringify(position)).toString('base64url')
+    const positions = [
+      [0],
+      [1e9],
+      [2, ['x', 'native', 'echo']],
+      [2, [1e300, 'native', 'echo']],
+      [2, [0, 'native', "e'\u0000"]],
+    ]
+    for (const sort of ['relevance', 'price', 'latency', 'uptime', 'calls']) {
+      for (const cursor of ['x', ...positions.map(encode)]) {
+        const path = `/services?sort=${sort}&cursor=${cursor}`
+        const { status } = await ask(hub().url, path, { headers: { accept: 'text/html' } })
+        expect(status, `${sort} ${cursor}`).to.equal(422)
+      }
     }
   })
 
@@ -122,7 +135,7 @@ describe('the catalog and the status page', function () {
         const page = await open(next)
         const links = page('.card h2 > a').toArray()
         for (const link of links) found.add(String(page(link).attr('href')))
-        text = page('.pager').text()
+        text = page('main').text()
         next = page('.pager [rel=next]').attr('href')
         pages++
       }
@@ -193,6 +206,37 @@ describe('the catalog and the status page', function () {
     const feed = load(text, { xml: true })
     expect(feed('item').length).to.equal(incidents.length)
     expect(feed('item link').last().text()).to.match(/\/status#analysis-\d{4}-\d\d-\d\d$/)
+  })
+
+  it('reads every page of every order from an index, however deep', async () => {
+    const { admin } = hub().database
+    await admin.query(`INSERT INTO hub.search_document
+        (kind, id, name, provider, category, tags, description, words, networks, price, state,
+         listed_at, uptime, p95_ms, calls)
+      SELECT 'external', 'deep-' || n, 'Deep ' || n, 'deep', 'deep', '{}', '', '', '{}', n % 977,
+        'active', now(), nullif(n % 101, 0), nullif(n % 499, 0), n % 211
+      FROM generate_series(1, 5000) n`)
+    await admin.query('ANALYZE hub.search_document, hub.search_entry')
+    for (const order of ['relevance', 'price', 'latency', 'uptime', 'calls'] as const) {
+      const plans: string[] = []
+      const pool = {
+        query: async (sql: string, values: unknown[]) => {
+          const plan = await admin.query(`EXPLAIN (COSTS OFF) ${sql}`, values)
+          plans.push(plan.rows.map((row) => row['QUERY PLAN']).join('\n'))
+          return admin.query(sql, values)
+        },
+      } as unknown as typeof admin
+      const { last } = await browse(pool, {}, order, { limit: 4_000 })
+      const next = await browse(pool, {}, order, { limit: 20, after: last })
+      expect(next.ranked).to.have.length(20)
+      await browse(pool, {}, order, { limit: 20 })
+      for (const plan of plans.slice(1)) {
+        expect(plan, order)
+          .to.match(/Index (?:Only )?Scan/)
+          .and.not.to.include('Sort')
+      }
+      expect(plans[1], `${order}, position`).to.include('Index Cond')
+    }
   })
 })
 

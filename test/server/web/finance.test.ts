@@ -122,10 +122,8 @@ describe('pages of finance and administrators in a browser', function () {
         await owner.query(
           `UPDATE hub.export SET state = 'writing', entries = 1 WHERE state = 'waiting'`,
         )
-        await follow(fays, 'main .actions a')
-        expect(
-          await fays.page.$eval('progress', (bar) => Number(bar.getAttribute('value'))),
-        ).to.equal(1)
+        if (!scripts) await follow(fays, 'main .actions a')
+        await fays.page.waitForSelector('progress[value="1"]')
         await owner.query(
           `UPDATE hub.export SET state = 'waiting', entries = 0 WHERE state = 'writing'`,
         )
@@ -133,7 +131,8 @@ describe('pages of finance and administrators in a browser', function () {
           { pool: hub().hub.pool, log: createLog('silent') },
           new AbortController().signal,
         )
-        await fays.open('/finance/exports')
+        if (!scripts) await fays.open('/finance/exports')
+        await fays.page.waitForSelector('a[download]')
         const file = await fays.page.$eval('a[download]', (link) => link.getAttribute('href')!)
         const answer = await fetchFile(fay, file)
         expect(answer.split('\r\n')[0]).to.match(

@@ -1,10 +1,12 @@
 import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { elapsedMs } from '../../../core/clock.ts'
 import { openTestSites, paths, type TestSites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 import { linkInOutbox, PROOF, signInByOutbox } from './account-fixture.ts'
+import { injectWallet } from './injected-wallet.ts'
 import { useTabs } from './tabs.ts'
 
 /** Time within which a newcomer makes the first call. */
@@ -65,6 +67,36 @@ describe('journeys through the pages', function () {
       await tab.go('/account')
       expect(await tab.text(), 'all steps are done').not.to.include('steps done')
       expect(tab.errors).to.deep.equal([])
+      await tab.close()
+    })
+
+    it(`sign a newcomer up with one of two wallets, ${how}`, async () => {
+      const tab = await tabs.open({ scripts })
+      const wallet = { usdc: 0n, account: privateKeyToAccount(generatePrivateKey()) }
+      if (scripts) {
+        const announced = ['Harbor Wallet', 'Tide Wallet']
+        await injectWallet(tab.page, hub().sandbox!.rpcUrl, { ...wallet, announced })
+      }
+      await tab.go('/sign-in')
+      if (scripts) {
+        await tab.page.select('#wallet', 'Tide Wallet')
+        await follow(tab, '[data-wallet=connect] button')
+        await tab.page.select('#wallet', 'Tide Wallet')
+        await follow(tab, '[data-wallet=sign] button')
+        expect(await tab.page.evaluate('sessionStorage.used')).to.equal('Tide Wallet')
+      } else {
+        await tab.send('wallet', { wallet_address: wallet.account.address })
+        const message = await tab.page.$eval('main pre', (pre) => pre.textContent)
+        const signature = await wallet.account.signMessage({ message })
+        await tab.send('sign', { signature })
+      }
+      expect(await tab.text()).to.include('0 of 4 steps done')
+      if (scripts) await tabs.assertAccessible(tab, '/account/notifications')
+      else await tab.go('/account/notifications')
+      expect(await tab.text()).to.include('need an account with an email')
+      if (scripts) await tabs.assertAccessible(tab, '/account/wallets')
+      else await tab.go('/account/wallets')
+      expect(await tab.text()).to.include(wallet.account.address)
       await tab.close()
     })
 

@@ -151,6 +151,7 @@ export function sellerTests(
       expect(await next(tab))
         .to.include('Test every endpoint')
         .and.to.include('GET /tides')
+      expect(await tab.text()).to.include('Its schema has no sample for harbor')
       expect(await tab.send('test'), 'a made-up value is not sent').to.include('not a placeholder')
       await tab.send('test', { input: '{"harbor":"Bergen"}' })
       expect(await tab.text())

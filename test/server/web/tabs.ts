@@ -145,6 +145,11 @@ async function send(page: Page, act: string, fields: Readonly<Record<string, str
   const form = `form:has(> input[name=act][value=${act}])`
   const summary = await page.$(`details:not([open]):has(input[name=act][value=${act}]) > summary`)
   await summary?.click()
+  const closed = await page.$(
+    `dialog:not([open], :popover-open):has(input[name=act][value=${act}])`,
+  )
+  const id = await closed?.evaluate((dialog) => dialog.id)
+  if (id !== undefined) await page.click(`[popovertarget="${id}"]:not([popovertargetaction])`)
   for (const [name, value] of Object.entries(fields)) {
     const field = await page.$(`${form} [name="${name}"]`)
     expect(field, `${act} has ${name}`).not.to.equal(null)
@@ -152,8 +157,11 @@ async function send(page: Page, act: string, fields: Readonly<Record<string, str
       (element) => `${element.tagName} ${element.getAttribute('type')}`,
     )
     if (tag.startsWith('SELECT')) await field!.select(value)
-    else if (tag === 'INPUT checkbox') await field!.click()
-    else await field!.evaluate((input, text) => Object.assign(input, { value: text }), value)
+    else if (tag === 'INPUT checkbox') {
+      const folded = await page.$(`${form} details:not([open]):has([name="${name}"]) > summary`)
+      await folded?.click()
+      await field!.click()
+    } else await field!.evaluate((input, text) => Object.assign(input, { value: text }), value)
   }
   await Promise.all([page.waitForNavigation(), page.click(`${form} button[type=submit]`)])
   return page.$eval('main', (element) => element.textContent)

@@ -8,6 +8,7 @@ import { createUpstream, writeEndpoints } from '../../../../core/catalog/upstrea
 import { inTransaction } from '../../../../core/db/transaction.ts'
 import { Fault } from '../../../../core/errors.ts'
 import { type Micros, micros } from '../../../../core/money.ts'
+import { membersWithoutSample } from '../../../../core/testing/example.ts'
 import { visibleJson } from '../../../../core/text.ts'
 import { UPSTREAM_FAULTS } from '../../../proxy/provider-code.ts'
 import { plainText, slug } from '../../fields.ts'
@@ -61,6 +62,11 @@ const ImportResult = z.object({
       description: 'If operations were left out: possible values of `only`.',
     }),
     unpriced: z.array(z.string()).meta({ description: 'Endpoints without a price.' }),
+    without_sample: z.array(z.object({ endpoint: z.string(), members: z.array(z.string()) })).meta({
+      description:
+        'Endpoints of which the document has no sample for required members: send a test call ' +
+        'with real values, which buyers then see.',
+    }),
     secrets: ImportView.shape.secrets,
     secret_choices: ImportView.shape.secret_choices,
   }),
@@ -105,6 +111,7 @@ export const serviceImportRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
             left_out: found.leftOut,
             choices: [...found.choices],
             unpriced: unpriced.map(({ method, path }) => `${method} ${path}`),
+            without_sample: withoutSample(found),
             ...showRequiredSecrets(found),
           },
           not_understood: found.gaps,
@@ -113,6 +120,12 @@ export const serviceImportRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     },
   }),
 ]
+
+const withoutSample = ({ endpoints }: ImportedApi) =>
+  endpoints.flatMap(({ method, path, input }) => {
+    const members = [...membersWithoutSample(input)]
+    return members.length === 0 ? [] : [{ endpoint: `${method} ${path}`, members }]
+  })
 
 async function createDraft(
   deps: ServiceDeps,

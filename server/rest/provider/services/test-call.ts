@@ -20,9 +20,11 @@ import { inTransaction } from '../../../../core/db/transaction.ts'
 import { Fault } from '../../../../core/errors.ts'
 import type { KeyManager } from '../../../../core/identity/sub-keys.ts'
 import { uuidv7 } from '../../../../core/ids.ts'
+import { isJsonObject } from '../../../../core/json.ts'
 import { checkValue } from '../../../../core/plugin/check-value.ts'
 import { type AnyEndpoint, Reply } from '../../../../core/plugin/index.ts'
 import type { Issue } from '../../../../core/plugin/validate.ts'
+import { isPlaceholder } from '../../../../core/testing/example.ts'
 import { providerFault, withDeadline } from '../../../proxy/provider-code.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { type ServiceDeps, serviceReviewRules } from './deps.ts'
@@ -102,11 +104,19 @@ export const serviceTestRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
   }),
 ]
 
-/** Texts in place of samples that a schema lacks: see `exampleInput`. */
-const findPlaceholders = (input: Readonly<Record<string, unknown>>): readonly Issue[] =>
-  Object.entries(input)
-    .filter(([name, value]) => value === `<${name}>`)
-    .map(([name]) => ({ path: `/${name}`, message: 'must be a real value, not a placeholder' }))
+/** Finds texts in place of samples that a schema lacks, at any depth: see `exampleInput`. */
+function findPlaceholders(value: unknown, path = '', name = ''): readonly Issue[] {
+  if (typeof value === 'string') {
+    const message = 'must be a real value, not a placeholder'
+    return isPlaceholder(value, name) ? [{ path, message }] : []
+  }
+  if (Array.isArray(value))
+    return value.flatMap((item, i) => findPlaceholders(item, `${path}/${i}`, name))
+  if (!isJsonObject(value)) return []
+  return Object.entries(value).flatMap(([key, member]) =>
+    findPlaceholders(member, `${path}/${key}`, key),
+  )
+}
 
 /** @throws Fault `service_suspended` if the service or its provider is suspended */
 async function assertTestable({ pool }: ServiceDeps, { slug, state, provider }: UpstreamInfo) {

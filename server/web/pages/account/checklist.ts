@@ -1,5 +1,6 @@
 import type { PublishedService } from '../../../../core/catalog/services/published-services.ts'
 import type { FirstSteps } from '../../../../core/identity/first-steps.ts'
+import { dialogPath } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { formatCount } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -34,7 +35,8 @@ function stepsOf({ steps, service, keyId, submission }: ChecklistContent): reado
       title: 'Limit what an agent can spend',
       isDone: steps.hasLimits,
       body: html`<p>Give each agent a sub-key with a limit per call, per day or in total.</p>
-<p><a class="button" href="/account/keys/${key}#create-sub-key">Create a sub-key</a></p>`,
+<p><a class="button" href="${dialogPath(`/account/keys/${key}`, 'child')}">Create a
+sub-key</a></p>`,
     },
   ]
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import type { RevokedKeyJson } from '../../../rest/account/revoke-key.ts'
-import { collapsible, form, formFields } from '../../form.ts'
+import { dialogs } from '../../dialog.ts'
+import { form, formFields } from '../../form.ts'
 import { confirmedCheckbox, optionalText } from '../../form-schemas.ts'
 import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -25,6 +26,7 @@ import { rateForm, requestRate } from './rate-request.ts'
 /** `/account/keys/{id}`: one key and the forms that manage it. */
 export const keyPage = (deps: OverviewDeps): AnyPage =>
   page('/account/keys/{id}', {
+    query: z.object({ edit: z.string().max(20).optional() }),
     actions: { ...secretActions, ...changeActions },
     notices: {
       made: html`Key created. It works immediately. <a href="/account">Next step</a>`,
@@ -39,16 +41,15 @@ export const keyPage = (deps: OverviewDeps): AnyPage =>
     },
     render: async (request) => {
       const key = await request.api<KeyJson>('GET /v1/keys/{id}', { params: request.params })
-      const offered = await offerServices(deps.pool, key)
+      const offered = key.revoked_at === null ? await offerServices(deps.pool, key) : []
       return {
         title: key.name ?? key.key_id,
         tabs: ACCOUNT_TABS,
         tab: 'Keys',
         main: html`<p class="breadcrumb"><a href="/account/keys">Keys</a></p>
-<h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${about(key)}${await keySpending(
-          deps,
-          key,
-        )}${key.revoked_at === null ? forms(key, request, offered) : moveForm(key)}`,
+<h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${
+          key.revoked_at === null ? forms(key, request, offered) : moveForm(key)
+        }${about(key)}${await keySpending(deps, key)}`,
       }
     },
   })
@@ -141,31 +142,33 @@ Transfer credits</a>`
 
 const forms = (
   key: KeyJson,
-  { submission }: PageRequest,
+  { submission, path, query }: PageRequest<{ readonly edit?: string | undefined }>,
   offered: readonly OfferedService[],
 ): Html => {
-  /** Section that is open if its form was rejected. */
-  const section = (title: string, act: string, content: (fields: Fields) => Html | false) => {
-    const made = content(formFields(act, submission))
-    return made && collapsible(title, made, submission?.act === act)
+  const edit = (name: string, title: string, content: (fields: Fields) => Html | false) => {
+    const made = content(formFields(name, submission))
+    return made && { name, title, button: `${title}…`, content: made }
   }
-  return html`${[
-    subKeyForm(formFields('child', submission), offered),
-    section('Limits', 'limits', (fields) => limitsForm(key, fields, offered)),
-    section('Rotate secret', 'rotate', rotateForm),
-    section('Rate limit', 'rate', (fields) => rateForm(key, fields)),
-    section('Name', 'rename', (fields) => renameForm(key, fields)),
-    key.frozen === null
-      ? section('Freeze', 'freeze', freezeForm)
-      : html`<h2>Frozen</h2>${thawForm(key.frozen.by)}`,
-    section('Revoke', 'revoke', (fields) => revokeForm(key, fields)),
-  ]}`
+  const revoke = edit('revoke', 'Revoke', (fields) => revokeForm(key, fields))
+  return html`${dialogs(
+    [
+      edit('child', 'Create a sub-key', (fields) => subKeyForm(fields, offered)),
+      edit('limits', 'Limits', (fields) => limitsForm(key, fields, offered)),
+      edit('rate', 'Rate limit', (fields) => rateForm(key, fields)),
+      edit('rename', 'Rename', (fields) => renameForm(key, fields)),
+      edit('rotate', 'Rotate secret', rotateForm),
+      key.frozen === null && edit('freeze', 'Freeze', freezeForm),
+      revoke && { ...revoke, kind: 'danger' },
+    ],
+    path,
+    submission?.act ?? query.edit,
+  )}${key.frozen !== null && html`<h2>Frozen</h2>${thawForm(key.frozen.by)}`}`
 }
 
 type Fields = ReturnType<typeof formFields>
 
 const subKeyForm = (fields: Fields, offered: readonly OfferedService[]): Html =>
-  html`<h2 id="create-sub-key">Create a sub-key</h2><p>A sub-key spends the credits of this key
+  html`<p>A sub-key spends the credits of this key
 within its limits.</p>${form({
     act: 'child',
     submit: 'Create sub-key',

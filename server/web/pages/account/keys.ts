@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import { dialogPath, rowMenu } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { optionalText } from '../../form-schemas.ts'
 import { alignedFormatter, formatDollars, formatTime } from '../../format.ts'
@@ -8,7 +9,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { cardTable, pager, timeAgo } from '../../table.ts'
+import { cardTable, pager, timeAgo, withQuery } from '../../table.ts'
 
 const PAGE_SIZE = '100'
 
@@ -71,9 +72,30 @@ function keyTable(keys: readonly KeyJson[]): Html {
       },
       { head: 'Limits', cell: ({ key }) => limitsOf(key) },
       { head: 'Last used', noWrap: true, cell: ({ key }) => timeAgo(key.used_at) },
+      { head: 'Actions', cell: ({ key }) => keyMenu(key) },
     ],
     keyTree(keys),
   )
+}
+
+function keyMenu(key: KeyJson): Html {
+  const { key_id: id, name, parent, balance_microdollars: balance } = key
+  const isUsable = key.revoked_at === null
+  const edit = (dialog: string, text: string) =>
+    isUsable && html`<a href="${dialogPath(`/account/keys/${id}`, dialog)}">${text}</a>`
+  return rowMenu(`menu-${id}`, name ?? id, [
+    isUsable &&
+      balance !== null &&
+      html`<a href="${withQuery('/topup', { key_id: id })}">Top up</a>`,
+    balance !== null && html`<a href="${withQuery('/account/history', { key: id })}">History</a>`,
+    edit('child', 'Create a sub-key'),
+    parent !== null && edit('limits', 'Limits'),
+    edit('rename', 'Rename'),
+    edit('rotate', 'Rotate secret'),
+    key.frozen === null && edit('freeze', 'Freeze'),
+    edit('revoke', 'Revoke'),
+    !isUsable && html`<a href="/account/keys/${id}">Details</a>`,
+  ])
 }
 
 /** Badge of a key that does not work. */

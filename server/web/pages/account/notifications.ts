@@ -28,15 +28,22 @@ export const notificationsPage = (): AnyPage =>
       return {
         title: 'Notifications',
         tabs: ACCOUNT_TABS,
-        main: html`<h1>Notifications</h1><h2>Incidents</h2><p>Reports of incidents and their updates
-${subscribed ? 'go' : 'can go'} to <strong>${email}</strong>.
-The <a href="/status">status page</a> and its <a href="${INCIDENT_FEED}">RSS feed</a> show the
-same.</p>${form({
-          act: 'incidents',
-          submit: subscribed ? 'Stop emails about incidents' : 'Send me incidents by email',
-          hidden: { subscribed: subscribed ? 'no' : 'yes' },
-          ...(subscribed && { kind: 'plain' as const }),
-        })}<h2>Other events</h2><p>Low balance, refunds, payouts and listings:
+        main: html`<h1>Notifications</h1><h2>Incidents</h2><p>${
+          email === null
+            ? 'Emails about incidents need an account with an email address.'
+            : html`Reports of incidents and their updates ${subscribed ? 'go' : 'can go'} to
+<strong>${email}</strong>.`
+        }
+The <a href="/status">status page</a> and its <a href="${INCIDENT_FEED}">RSS feed</a> show
+${email === null ? 'them' : 'the same'}.</p>${
+          email !== null &&
+          form({
+            act: 'incidents',
+            submit: subscribed ? 'Stop emails about incidents' : 'Send me incidents by email',
+            hidden: { subscribed: subscribed ? 'no' : 'yes' },
+            ...(subscribed && { kind: 'plain' as const }),
+          })
+        }<h2>Other events</h2><p>Low balance, refunds, payouts and listings:
 <a href="/account/webhooks">webhooks</a> tell your own server.</p>`,
       }
     },

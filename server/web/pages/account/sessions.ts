@@ -31,12 +31,12 @@ export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): A
     },
     notices: { ended: 'Session ended. That browser is signed out.' },
     render: async (request) => {
-      const { email } = requireSession(request)
+      const { name } = requireSession(request)
       const { data } = await request.api<{ data: readonly SessionJson[] }>('GET /v1/sessions')
       return {
         title: 'Sessions',
         tabs: ACCOUNT_TABS,
-        main: html`<h1>Sessions</h1><p class="lead">Browsers signed in as ${email}.</p>
+        main: html`<h1>Sessions</h1><p class="lead">Browsers signed in as ${name}.</p>
 ${sessionTable(data)}<h2>All sessions</h2><p>If someone else may have had access to your
 email or a browser, end all sessions, including this one. Your keys keep working; you can revoke
 them under <a href="/account/keys">Keys</a>.</p>

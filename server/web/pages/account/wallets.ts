@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { readUsableChallenge } from '../../../../core/identity/challenge.ts'
-import type { AccountJson } from '../../../rest/account/email-accounts.ts'
+import type { AccountJson } from '../../../rest/account/accounts.ts'
 import { nonce } from '../../../rest/account/registration.ts'
 import { WALLET_SCRIPT } from '../../assets.ts'
 import { form } from '../../form.ts'
@@ -16,7 +16,7 @@ import {
   page,
   requireSession,
 } from '../../page.ts'
-import { cardTable, shortHash, timeAgo } from '../../table.ts'
+import { breakableHex, cardTable, shortHash, timeAgo } from '../../table.ts'
 import { signatureActions, signatureForm, walletAddressForm } from '../../wallet-signature.ts'
 
 const PATH = '/account/wallets'
@@ -47,7 +47,8 @@ export const walletsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       unlinked: 'Wallet unlinked. Its keys keep working but no longer appear here.',
     },
     render: async (request) => {
-      const { wallets } = await request.api<AccountJson>('GET /v1/account')
+      const { wallets, wallet_address: own } = await request.api<AccountJson>('GET /v1/account')
+      if (own !== null) return ownWalletPage(own)
       const pending = request.query.nonce
       return {
         title: 'Wallets',
@@ -60,6 +61,15 @@ credits and history here.</p>${
       }
     },
   })
+
+/** Page of a wallet that signed in by itself: only an account with an address links others. */
+const ownWalletPage = (wallet: string) => ({
+  title: 'Wallets',
+  tabs: ACCOUNT_TABS,
+  main: html`<h1>Wallets</h1><p class="lead">You are signed in with this wallet:</p>
+<p>${breakableHex(wallet)}</p><p>To manage several wallets in one account,
+<a href="/account/sessions">sign out</a>, sign in by email and link them.</p>`,
+})
 
 const walletTable = (wallets: AccountJson['wallets']): Html =>
   cardTable(

@@ -3,9 +3,8 @@ import { INCIDENT_STATES } from '../../../../core/catalog/services/reported-inci
 import type { ReportedIncidentJson } from '../../../rest/admin/incidents.ts'
 import { form, formFields } from '../../form.ts'
 import { optionalText } from '../../form-schemas.ts'
-import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { INCIDENT_STATE_OPTIONS, incidentBadge } from '../../incidents.ts'
+import { INCIDENT_STATE_OPTIONS, incidentBadge, updateList } from '../../incidents.ts'
 import { emptyState } from '../../messages.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
@@ -72,10 +71,7 @@ function incidentCard(
   const fields = formFields('update', request.submission, { incident: id })
   return html`<article class="box"><h2>${title} ${latest && incidentBadge(latest.state)}</h2>${
     service !== null && html`<p>Affects <a href="/services/${service}">${service}</a>.</p>`
-  }<ol class="plain-list">${updates.map(
-    ({ at, message }) =>
-      html`<li><span class="small muted">${formatTime(at)}</span><br>${message}</li>`,
-  )}</ol><details${
+  }${updateList(updates)}<details${
     (fields.submitted || latest?.state !== 'resolved') && html` open`
   }><summary>Add an
 update</summary>${form({

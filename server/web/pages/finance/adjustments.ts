@@ -130,7 +130,7 @@ const assetOf = (api: PageRequest['api'], account: string): Promise<{ readonly a
 /** Proposal with everything needed to decide it. */
 function proposalCard(request: PageRequest, each: ActJson): Html {
   const { session, submission } = request
-  const isOwn = each.proposed_by === requireSession({ session }).email
+  const isOwn = each.proposed_by === requireSession({ session }).name
   const hidden = { id: each.id }
   const declining = formFields('decline', submission, hidden)
   const decline = form({

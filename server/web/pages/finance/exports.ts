@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ExportJson } from '../../../rest/finance/exports.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import { REFRESH_SCRIPT } from '../../assets.ts'
 import { form, formFields } from '../../form.ts'
 import { checkbox, optionalDay } from '../../form-schemas.ts'
 import { formatCount } from '../../format.ts'
@@ -54,14 +55,16 @@ export const exportsPage = (): AnyPage =>
       return {
         title: 'Exports',
         tabs: FINANCE_TABS,
+        ...(isBusy && { scripts: [REFRESH_SCRIPT] }),
         main: html`<h1>Exports</h1><p class="lead">The journal as a file. An export covers the
-entries at the time of the request, so that its content never changes.</p>${
+entries at the time of the request, so that its content never changes.</p>
+<div id="exports"${isBusy && html` data-busy`}>${
           isBusy &&
-          html`<p class="actions"><a class="button plain" href="${PATH}">Refresh
-progress</a></p>`
+          html`<noscript><p class="actions"><a class="button plain" href="${PATH}">Refresh
+progress</a></p></noscript>`
         }${
           found.data.length === 0 ? emptyState('No exports yet.') : exportTable(found.data)
-        }${pager(PATH, { cursor }, found.next_cursor)}${startForm(request)}`,
+        }</div>${pager(PATH, { cursor }, found.next_cursor)}${startForm(request)}`,
       }
     },
   })

@@ -15,8 +15,10 @@ export const DomainQuery = z.object({
   rule: z.string().max(15_000).optional(),
   /** URL of a page whose price is looked up. */
   url: z.string().trim().max(2_048).optional(),
+  /** Dialog that is open. */
+  edit: z.string().max(20).optional(),
 })
-type Request = PageRequest<z.infer<typeof DomainQuery>>
+export type DomainRequest = PageRequest<z.infer<typeof DomainQuery>>
 
 const CACHE_AGES = {
   '0': 'not cached',
@@ -96,7 +98,7 @@ export const ruleActions: Readonly<Record<string, FormAction>> = {
 const nameOf = ({ path, agents }: RuleJson): string => [path, ...agents].join('\t')
 
 /** Price rules of a domain, and the form that adds or edits one. */
-export function rulesPart(rules: readonly RuleJson[], request: Request): Html {
+export function rulesPart(rules: readonly RuleJson[], request: DomainRequest): Html {
   const editing = rules.find((rule) => nameOf(rule) === request.query.rule)
   return html`<h2 id="rules">Prices</h2><p>The most specific rule applies. Pages without a rule are
 not sold. A rule may be for agents that <a
@@ -152,7 +154,7 @@ const agentsText = (agents: readonly string[]): string =>
 const cacheAge = (seconds: number): string =>
   (CACHE_AGES as Readonly<Record<string, string>>)[seconds] ?? `${seconds} seconds`
 
-function ruleForm(rule: RuleJson | undefined, { submission, path }: Request): Html {
+function ruleForm(rule: RuleJson | undefined, { submission, path }: DomainRequest): Html {
   const { text, select } = formFields('rule', submission)
   return html`<h3 id="rule">
 ${rule ? html`Edit <code>${rule.path}</code>` : 'Add a price'}</h3>${form({
@@ -250,7 +252,7 @@ caching</summary> <div class="stack">${[
 
 /** Price lookup: the rule that applies to a page. @param canPreview false before verification */
 export async function priceLookup(
-  { api, params, query: { url }, path }: Request,
+  { api, params, query: { url }, path }: DomainRequest,
   canPreview: boolean,
 ): Promise<Html> {
   const result =

@@ -4,17 +4,31 @@ import type { ListPage } from '../../../rest/paging.ts'
 import type { EarningJson } from '../../../rest/provider/domains/earnings.ts'
 import type { DomainDetailJson } from '../../../rest/provider/domains/index.ts'
 import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
+import { dialogs } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { confirmedCheckbox } from '../../form-schemas.ts'
 import { alignedColumn, formatCount, formatDollars, formatTime, lastDays } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
-import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
+import {
+  type AnyPage,
+  type FormAction,
+  formAction,
+  type PageRequest,
+  page,
+  type Submission,
+} from '../../page.ts'
 import { reviewNotice } from '../../review.ts'
 import { cardTable, definitionList, metrics } from '../../table.ts'
 import { previewAction } from './domain-preview.ts'
-import { DomainQuery, priceLookup, ruleActions, rulesPart } from './domain-rules.ts'
+import {
+  DomainQuery,
+  type DomainRequest,
+  priceLookup,
+  ruleActions,
+  rulesPart,
+} from './domain-rules.ts'
 import { domainBadge } from './domains.ts'
 import { earningsChart } from './statistics.ts'
 
@@ -86,9 +100,10 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         main: html`<p class="breadcrumb"><a href="/provider/domains">Domains</a></p>
 <h1>${domain.domain} ${domainBadge(domain)}</h1>${reviewPart(domain)}${proofPart(domain)}${
           domain.state !== 'pending' && saleFacts(domain)
-        }${rulesPart(rules, request)}${await priceLookup(request, domain.state === 'verified')}${
-          domain.state !== 'pending' && earningsPart(lastDays(clock.now(), DAYS), ...earned)
-        }${settings(domain, request)}`,
+        }${settings(domain, request)}${rulesPart(rules, request)}${await priceLookup(
+          request,
+          domain.state === 'verified',
+        )}${domain.state !== 'pending' && earningsPart(lastDays(clock.now(), DAYS), ...earned)}`,
       }
     },
   })
@@ -134,37 +149,64 @@ const saleFacts = (domain: DomainDetailJson): Html =>
     'Fetch URL': domain.fetch_url && html`<code>${domain.fetch_url}</code>`,
   })}`
 
-const settings = (domain: DomainDetailJson, { submission }: PageRequest<unknown>): Html => {
+const settings = (domain: DomainDetailJson, { submission, path, query }: DomainRequest): Html =>
+  html`${dialogs(
+    [
+      {
+        name: 'change',
+        button: 'Listing details…',
+        title: 'Listing details',
+        content: detailsForm(domain, submission),
+      },
+      domain.state !== 'pending' && domain.selling && STOP_SALES,
+      {
+        name: 'delete',
+        button: 'Delete…',
+        title: 'Delete this domain',
+        kind: 'danger',
+        content: form({
+          act: 'delete',
+          submit: 'Delete domain',
+          kind: 'danger',
+          fields: [
+            formFields('delete', submission).confirmation(
+              'Stops all sales. You keep what it earned.',
+            ),
+          ],
+        }),
+      },
+    ],
+    path,
+    submission?.act ?? query.edit,
+  )}${
+    domain.state !== 'pending' &&
+    !domain.selling &&
+    html`<p>No pages of this domain are sold.</p>${form({
+      act: 'sell',
+      submit: 'Resume sales',
+      hidden: { selling: 'true' },
+    })}`
+  }`
+
+function detailsForm({ name, summary }: DomainDetailJson, submission: Submission | undefined) {
   const { text } = formFields('change', submission)
-  return html`<h2>Listing details</h2>${form({
+  return form({
     act: 'change',
     submit: 'Save',
-    kind: 'plain',
     fields: [
-      text({ name: 'name', label: 'Name', required: true, max: 100, value: domain.name }),
-      text({ name: 'summary', label: 'Summary', required: true, max: 500, value: domain.summary }),
+      text({ name: 'name', label: 'Name', required: true, max: 100, value: name }),
+      text({ name: 'summary', label: 'Summary', required: true, max: 500, value: summary }),
     ],
-  })}${domain.state !== 'pending' && sellingPart(domain)}<h2>Delete</h2>${form({
-    act: 'delete',
-    submit: 'Delete domain',
-    kind: 'danger',
-    fields: [
-      formFields('delete', submission).confirmation('Stops all sales. You keep what it earned.'),
-    ],
-  })}`
+  })
 }
 
-const sellingPart = (domain: DomainDetailJson): Html =>
-  html`<h2>${domain.selling ? 'Stop sales' : 'Resume sales'}</h2><p>${
-    domain.selling
-      ? 'Stops selling all pages of this domain immediately. Rules and proof are kept.'
-      : 'No pages of this domain are sold.'
-  }</p>${form({
-    act: 'sell',
-    submit: domain.selling ? 'Stop sales' : 'Resume sales',
-    hidden: { selling: domain.selling ? 'false' : 'true' },
-    kind: 'plain',
-  })}`
+const STOP_SALES = {
+  name: 'sell',
+  button: 'Stop sales…',
+  title: 'Stop sales',
+  content: html`<p>Stops selling all pages of this domain immediately. Rules and proof are
+kept.</p>${form({ act: 'sell', submit: 'Stop sales', hidden: { selling: 'false' } })}`,
+} as const
 
 /** Earnings by day, and of the ten pages that earned most. */
 function earningsPart(
@@ -173,9 +215,9 @@ function earningsPart(
   byPage: readonly EarningJson[],
 ): Html {
   if (byPage.length === 0) {
-    return html`<h2>Earnings</h2>${emptyState('No pages sold in the last 30 days.')}`
+    return html`<h2 id="earnings">Earnings</h2>${emptyState('No pages sold in the last 30 days.')}`
   }
-  return html`<h2>Earnings</h2>${earningsChart(days, byDay)}${cardTable(
+  return html`<h2 id="earnings">Earnings</h2>${earningsChart(days, byDay)}${cardTable(
     'Earnings by page',
     [
       { head: 'Page', cell: ({ page }) => html`<code>${page}</code>` },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { DomainJson } from '../../../rest/provider/domains/index.ts'
+import { dialogPath, rowMenu } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { textOrUndefined } from '../../form-schemas.ts'
 import { dayOf } from '../../format.ts'
@@ -77,9 +78,20 @@ const domainTable = (domains: readonly DomainJson[]): Html =>
       { head: 'State', cell: domainBadge },
       { head: 'Service', cell: ({ slug }) => slug !== null && html`<code>${slug}</code>` },
       { head: 'Added', noWrap: true, cell: ({ created_at: at }) => dayOf(at) },
+      { head: 'Actions', cell: domainMenu },
     ],
     domains,
   )
+
+function domainMenu({ domain_id: id, domain, state }: DomainJson): Html {
+  const path = `${PATH}/${id}`
+  return rowMenu(`menu-${id}`, domain, [
+    html`<a href="${path}#rules">Price rules</a>`,
+    state !== 'pending' && html`<a href="${path}#earnings">Earnings</a>`,
+    html`<a href="${dialogPath(path, 'change')}">Listing details</a>`,
+    html`<a href="${dialogPath(path, 'delete')}">Delete</a>`,
+  ])
+}
 
 const BADGES: Readonly<Record<DomainJson['state'], string>> = {
   pending: 'fair',

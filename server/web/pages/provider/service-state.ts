@@ -1,4 +1,4 @@
-import { exampleInput } from '../../../../core/testing/example.ts'
+import { exampleInput, membersWithoutSample } from '../../../../core/testing/example.ts'
 import { collapsible, form, formFields } from '../../form.ts'
 import { type Html, html } from '../../html.ts'
 import type { PageRequest } from '../../page.ts'
@@ -53,6 +53,7 @@ export function testPart(service: ServiceJson, { submission }: Request): Html | 
   const next = endpoints.find((each) => untested.includes(nameOf(each))) ?? endpoints[0]!
   const isUntested = (each: Endpoint) => untested.includes(nameOf(each))
   const example = exampleInput(next.input_schema)
+  const invented = membersWithoutSample(next.input_schema)
   const fields = form({
     act: 'test',
     submit: 'Send test call',
@@ -67,7 +68,15 @@ export function testPart(service: ServiceJson, { submission }: Request): Html | 
           ]),
         ),
       ),
-      text({ name: 'input', label: 'Input (JSON)', lines: 3, value: JSON.stringify(example) }),
+      text({
+        name: 'input',
+        label: 'Input (JSON)',
+        lines: 3,
+        value: JSON.stringify(example),
+        ...(invented.length > 0 && {
+          hint: `Its schema has no sample for ${invented.join(', ')}: enter real values.`,
+        }),
+      }),
     ],
   })
   const intro = html`<p>Sends one unpaid call and shows whether a caller would have been

@@ -2,11 +2,12 @@ import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
+import { dialogs } from '../../dialog.ts'
 import { collapsible, form, formFields } from '../../form.ts'
 import { alignedColumn, formatDuration, formatTime, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { SELLING_TABS } from '../../navigation.ts'
-import { type AnyPage, type PageRequest, page } from '../../page.ts'
+import { type AnyPage, type PageRequest, page, type Submission } from '../../page.ts'
 import { reviewNotice } from '../../review.ts'
 import { cardTable, definitionList, table, timeAgo } from '../../table.ts'
 import { serviceActions } from './service-actions.ts'
@@ -17,7 +18,12 @@ import { draftSteps } from './service-steps.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
 import { rowTable } from './statistics.ts'
 
-const Query = z.object({ endpoint: z.string().max(310).optional() })
+const Query = z.object({
+  endpoint: z.string().max(310).optional(),
+  /** Dialog that is open. */
+  edit: z.string().max(20).optional(),
+})
+type Request = PageRequest<z.infer<typeof Query>>
 
 interface PriceJson {
   readonly method: string
@@ -73,14 +79,13 @@ export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
           reviewPart(service),
           reportPart(service),
           about(service),
+          settings(service, request),
           !isDraft && statePart(service, request),
           endpointsPart(service, request),
           figuresPart(figures),
           pricesPart(prices.data),
           credentialPart(service, request),
           testPart(service, request),
-          settings(service, request),
-          retirePart(service, request),
         ]}`,
       }
     },
@@ -175,12 +180,33 @@ function stateOfPrice({
   return html`<span class="muted">${effective > set ? 'announced' : 'past'}</span>`
 }
 
-function settings(service: ServiceJson, { submission }: PageRequest<unknown>): Html {
+/** Dialogs with the texts of the listing and the end of its sale. */
+const settings = (service: ServiceJson, { submission, path, query }: Request): Html =>
+  dialogs(
+    [
+      {
+        name: 'change',
+        button: 'Listing details…',
+        title: 'Listing details',
+        content: detailsForm(service, submission),
+      },
+      (service.state === 'active' || service.state === 'paused') && {
+        name: 'retire',
+        button: 'Retire…',
+        title: 'Retire',
+        kind: 'danger',
+        content: retireForm(submission),
+      },
+    ],
+    path,
+    submission?.act ?? query.edit,
+  )
+
+function detailsForm(service: ServiceJson, submission: Submission | undefined): Html {
   const { text } = formFields('change', submission)
-  const fields = form({
+  return form({
     act: 'change',
     submit: 'Save',
-    kind: 'plain',
     fields: [
       text({ name: 'name', label: 'Name', required: true, max: 100, value: service.name }),
       text({ name: 'category', label: 'Category', required: true, value: service.category }),
@@ -203,16 +229,11 @@ function settings(service: ServiceJson, { submission }: PageRequest<unknown>): H
       }),
     ],
   })
-  return collapsible('Listing details', fields, submission?.act === 'change')
 }
 
-function retirePart(
-  { state }: ServiceJson,
-  { submission }: PageRequest<unknown>,
-): Html | undefined {
-  if (state !== 'active' && state !== 'paused') return undefined
+function retireForm(submission: Submission | undefined): Html {
   const { text, confirmation } = formFields('retire', submission)
-  const fields = form({
+  return html`<p>Announces the last day on sale. Responses tell callers until then.</p>${form({
     act: 'retire',
     submit: 'Retire',
     kind: 'danger',
@@ -225,7 +246,5 @@ function retirePart(
       }),
       confirmation(),
     ],
-  })
-  const intro = html`<p>Announces the last day on sale. Responses tell callers until then.</p>`
-  return collapsible('Retire', html`${intro}${fields}`, submission?.act === 'retire')
+  })}`
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { ServiceRowView, ServiceView } from '../../../rest/provider/services/view.ts'
 import { FILE_SCRIPT } from '../../assets.ts'
+import { rowMenu } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { lineList, optionalDollars, optionalWhole, textOrUndefined } from '../../form-schemas.ts'
 import { dayOf } from '../../format.ts'
@@ -9,7 +10,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
-import { cardTable, pager } from '../../table.ts'
+import { cardTable, pager, withQuery } from '../../table.ts'
 
 export type ServiceRowJson = z.infer<typeof ServiceRowView>
 export type ServiceJson = z.infer<typeof ServiceView>
@@ -89,9 +90,21 @@ const serviceTable = (services: readonly ServiceRowJson[]): Html =>
       { head: 'Slug', cell: ({ slug }) => html`<code>${slug}</code>` },
       { head: 'Upstream URL', cell: (each) => html`<code>${each.base_url}</code>` },
       { head: 'Added', noWrap: true, cell: (each) => dayOf(each.created_at) },
+      { head: 'Actions', cell: serviceMenu },
     ],
     services,
   )
+
+function serviceMenu({ slug, name, state }: ServiceRowJson): Html {
+  const path = `${PATH}/${slug}`
+  return rowMenu(`menu-${slug}`, name, [
+    html`<a href="${path}#endpoints">Endpoints and prices</a>`,
+    html`<a href="${path}#test">Test calls</a>`,
+    html`<a href="${path}#credential">Upstream credential</a>`,
+    html`<a href="${withQuery('/provider/statistics', { service: slug })}">Statistics</a>`,
+    state === 'active' && html`<a href="/services/${slug}">Page in the catalog</a>`,
+  ])
+}
 
 const BADGES: Readonly<Record<ServiceRowJson['state'], string>> = {
   draft: '',

@@ -1,0 +1,76 @@
+import { expect } from 'chai'
+import { createAdmin } from '../server/rest/finance/fixture.ts'
+import { ask } from '../support/ask.ts'
+import { type Mailbox, openMailbox } from '../support/mailbox.ts'
+import { type Person, signIn } from '../support/person.ts'
+import { useHub } from '../support/suite.ts'
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+/** Body that a mail program posts (RFC 8058 §3.1). */
+const ONE_CLICK = 'List-Unsubscribe=One-Click'
+
+describe('emails about incidents', () => {
+  const admin = createAdmin()
+  let mailbox: Mailbox
+  const hub = useHub(async () => {
+    mailbox = await openMailbox()
+    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
+    return { config: { mail, jobs: true, admins: [admin.wallet] } }
+  })
+  after(() => mailbox.close())
+
+  const path = '/v1/account/incident-mail'
+  async function subscribe(email: string): Promise<Person> {
+    const person = await signIn(hub().url, mailbox, email)
+    await person.ask(path, { method: 'PUT', body: { subscribed: true } })
+    return person
+  }
+  const isSubscribed = async (person: Person) => (await person.ask(path)).body['subscribed']
+  async function report(title: string): Promise<void> {
+    const body = { title, state: 'investigating', message: 'Calls fail.', reason: 'a test' }
+    const key = await admin.key(hub())
+    const { status, text } = await ask(hub().url, '/v1/admin/incidents', { key, body })
+    expect(status, text).to.equal(200)
+  }
+  /** Address and method of the unsubscription that a mail announces. */
+  async function announced(email: string) {
+    const { raw, text } = await mailbox.next(email, 1)
+    const headers = raw.slice(0, raw.indexOf('\r\n\r\n')).replaceAll(/\r\n\s+/g, ' ')
+    const url = /^List-Unsubscribe: <([^>]+)>/m.exec(headers)?.[1] ?? ''
+    expect(headers).to.match(/^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r?$/m)
+    expect(text).to.include(url)
+    return url
+  }
+
+  it('end by one POST of a mail program, and are not ended by opening the link', async () => {
+    const person = await subscribe('ada@example.test')
+    const other = await subscribe('bob@example.test')
+    await report('Slow answers')
+    const url = await announced(person.email)
+    const { pathname, search } = new URL(url)
+    const link = `${pathname}${search}`
+    const opened = await ask(hub().url, link, { headers: { accept: 'text/html' } })
+    expect([opened.status, await isSubscribed(person)]).to.deep.equal([200, true])
+    for (const time of ['first', 'second']) {
+      const { status } = await ask(hub().url, link, { body: ONE_CLICK, headers: FORM })
+      expect(status, `${time} POST, without a redirect`).to.equal(200)
+      expect(await isSubscribed(person)).to.equal(false)
+    }
+    expect(await isSubscribed(other), 'the link is of one subscription').to.equal(true)
+  })
+
+  it('are not announced for mails that people cannot unsubscribe from', async () => {
+    const { raw } = await mailbox.next((await signIn(hub().url, mailbox, 'cy@example.test')).email)
+    expect(raw).not.to.include('List-Unsubscribe')
+  })
+
+  it('end for one token only, and refuse anything else', async () => {
+    const person = await subscribe('dee@example.test')
+    for (const token of ['', 'x', '0'.repeat(36)]) {
+      const link = `/unsubscribe?token=${token}`
+      const { status } = await ask(hub().url, link, { body: ONE_CLICK, headers: FORM })
+      expect(status, token).to.equal(422)
+    }
+    expect(await isSubscribed(person)).to.equal(true)
+  })
+})
