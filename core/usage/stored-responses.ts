@@ -34,6 +34,16 @@ export class StoredResponses {
   }
 
   /**
+   * Stores the response of a call before the settlement of its payment begins, in place of that of
+   * a process that is gone. A call from which the payment was taken over stores nothing.
+   */
+  async storeUnsettled(claim: string, response: StoredResponse): Promise<void> {
+    const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5 AND NOT settling'
+    const replace = 'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
+    await this.#insert(claim, response, from, replace, [response.call])
+  }
+
+  /**
    * Stores the response of an attempt, which becomes durable only with the charge that follows.
    * @returns false if another attempt has taken the request over: this one must not be charged
    */
@@ -62,6 +72,8 @@ export class StoredResponses {
     id: string,
     { call, status, headers, body }: StoredResponse,
     from: string,
+    onConflict = 'NOTHING',
+    more: readonly unknown[] = [],
   ): Promise<number | null | undefined> {
     const bytes = bytesOf(body)
     if (bytes === undefined || bytes.length > STORED_BYTES_MAX) return undefined
@@ -74,8 +86,8 @@ export class StoredResponses {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.kept_answer (id, sealed, expires_at, key_version)
        SELECT $1, $2, now() + make_interval(hours => $3), $4 ${from}
-       ON CONFLICT (id) DO NOTHING`,
-      [id, sealed, STORED_HOURS, version],
+       ON CONFLICT (id) DO ${onConflict}`,
+      [id, sealed, STORED_HOURS, version, ...more],
     )
     return rowCount
   }

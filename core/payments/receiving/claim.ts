@@ -206,7 +206,7 @@ export async function insertClaim(
 /**
  * Takes the claim of the same purchase over from a process that is gone; undefined if it is another
  * purchase, or not gone. A permit does not continue the claim of an exact payment, nor the reverse.
- * A metered call whose settlement has begun stays the call that is paid for.
+ * A call whose settlement has begun stays the call that is paid for.
  */
 export async function takeOverClaim(
   on: Pick<Pool, 'query'>,
@@ -216,7 +216,7 @@ export async function takeOverClaim(
 ): Promise<Claim | undefined> {
   const { rows } = await on.query<ClaimRow>(
     `UPDATE hub.payment_claim SET process = $6, changed_at = now(),
-       call = CASE WHEN settling AND authorized IS NOT NULL THEN call ELSE $7 END
+       call = CASE WHEN settling THEN call ELSE $7 END
      WHERE ${IS_KEY} AND id = $5 AND state = 'claimed' AND request_hash = $8
        AND client IS NOT DISTINCT FROM $9 AND authorized IS NOT DISTINCT FROM $10
        AND hub.is_gone(process, $6)

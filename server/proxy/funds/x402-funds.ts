@@ -50,7 +50,7 @@ export class PostpaidFunds implements Funds {
     const amount = this.#amountOf(outcome.charged)
     const claim = { ...this.#accepted.claim, amount }
     const isDelivered = this.#priced.offering.endpoint.streams === true
-    await this.#deps.responses.store(claim.id, { call: this.#priced.call, ...outcome })
+    await this.#deps.responses.storeUnsettled(claim.id, { call: this.#priced.call, ...outcome })
     this.#isOpen = false
     const settled = await settlePayment(this.#deps, { ...this.#accepted, claim, isDelivered })
     if (settled.outcome === 'failed') {

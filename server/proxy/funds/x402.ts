@@ -143,9 +143,7 @@ export async function resumeClaim(
     if ('repeated' in accepted) {
       return { prepaid: await resumeConcurrent(deps, accepted.repeated, priced) }
     }
-    const { authorized, mayBeSent } = accepted.claim
-    const isBegun = authorized !== null && mayBeSent
-    return isBegun
+    return accepted.claim.mayBeSent
       ? await continueSettlement(deps, accepted, priced)
       : { prepaid: await fundsOf(deps, accepted, priced) }
   }
@@ -163,8 +161,8 @@ export async function resumeClaim(
 }
 
 /**
- * Settles a metered payment whose settlement a process had begun that is gone: for the same amount,
- * because the first may have been sent, and without doing the work again if its response is stored.
+ * Settles a payment whose settlement a process had begun that is gone: for the same amount, because
+ * the first may have been sent, and without doing the work again if its response is stored.
  */
 async function continueSettlement(
   deps: CallDeps,

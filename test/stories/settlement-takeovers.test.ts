@@ -1,0 +1,113 @@
+import { expect } from 'chai'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { usd } from '../../core/money.ts'
+import { resolvePayments } from '../../core/payments/operations/resolve.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { type ApiResponse, ask, payFor } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
+import { claimsOf } from '../support/receipt-claims.ts'
+import { useHub } from '../support/suite.ts'
+import { anew, counted, PRICE, work } from './counted-service.ts'
+
+const LARGE = 'x'.repeat(1_200_000)
+
+describe('an x402 payment whose process is gone between its work and its settlement', () => {
+  const hub = useHub({ plugins: [counted] })
+  let eve: PrivateKeyAccount
+  beforeEach(async () => {
+    anew()
+    eve = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+    await hub().hub.pool.query(`UPDATE hub.process SET steady_since = now() - interval '1 hour'`)
+  })
+  const send = (payment?: string): Promise<ApiResponse> =>
+    ask(hub().url, '/proxy/counted/work', {
+      body: {},
+      headers: payment === undefined ? {} : { 'payment-signature': payment },
+    })
+  const sign = async () => payFor(eve, hub().url, await send())
+  const paid = async () => usd('1') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
+  const facilitator = () => hub().sandbox!.money.facilitator.batched!
+  const resolved = () =>
+    eventually(async () => (await resolvePayments(hub().hub.paymentDeps, 0)) === 0)
+
+  /**
+   * Sends a payment whose process is gone before it calls a method.
+   * @returns a function that lets the process go on, as if it were alive after all
+   */
+  async function loseBefore<Name extends string>(
+    target: Record<Name, (...args: never[]) => Promise<unknown>>,
+    method: Name,
+    payment: string,
+  ): Promise<() => Promise<ApiResponse>> {
+    const reached = Promise.withResolvers<void>()
+    const resumed = Promise.withResolvers<void>()
+    const original = target[method]
+    target[method] = async (...args) => {
+      target[method] = original
+      reached.resolve()
+      await resumed.promise
+      return original.apply(target, args)
+    }
+    const first = send(payment)
+    await reached.promise
+    await hub().hub.pool.query('UPDATE hub.payment_claim SET process = gen_random_uuid()')
+    return () => {
+      resumed.resolve()
+      return first
+    }
+  }
+
+  const assertReplayed = (
+    { headers, text }: ApiResponse,
+    original: Pick<ApiResponse, 'text' | 'headers'>,
+  ) => {
+    expect(text).to.equal(original.text)
+    expect(headers).to.include({
+      'idempotency-replayed': 'true',
+      'x-charged-microdollars': '0',
+      'x-charged-earlier-microdollars': String(PRICE),
+      'x-call-id': original.headers['x-call-id'],
+    })
+    const charge = { source: 'x402', charged_microdollars: Number(PRICE) }
+    expect(claimsOf(headers['x-receipt'])).to.include(charge)
+  }
+
+  it('pays for the work of the process that settles it, which every repetition gets', async () => {
+    const payment = await sign()
+    const { claims } = hub().hub.paymentDeps
+    const resume = await loseBefore(claims, 'beginSettlement', payment)
+    const second = await send(payment)
+    expect(second.body).to.deep.equal({ done: 2 })
+    expect((await resume()).body, 'it was alive after all').to.include({
+      code: 'payment_in_progress',
+    })
+    assertReplayed(await send(payment), second)
+    expect([work.done, await paid()]).to.deep.equal([2, PRICE])
+  })
+
+  it('pays for the stored response if its settlement had begun', async () => {
+    const payment = await sign()
+    const resume = await loseBefore(facilitator(), 'settle', payment)
+    const second = await send(payment)
+    expect(second.body).to.deep.equal({ done: 1 })
+    assertReplayed(second, second)
+    await resolved()
+    await resume()
+    assertReplayed(await send(payment), second)
+    expect([work.done, await paid()]).to.deep.equal([1, PRICE])
+  })
+
+  it('pays for new work if its settlement had begun and its response is not stored', async () => {
+    work.answer = () => ({ text: LARGE })
+    const payment = await sign()
+    const resume = await loseBefore(facilitator(), 'settle', payment)
+    work.answer = undefined
+    const second = await send(payment)
+    expect(second.body).to.deep.equal({ done: 2 })
+    assertReplayed(await send(payment), second)
+    await resolved()
+    await resume()
+    expect(await paid()).to.equal(PRICE)
+  })
+})
