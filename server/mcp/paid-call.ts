@@ -128,19 +128,35 @@ async function toToolResult(
     ...(headers['Idempotency-Replayed'] !== undefined && { replayed: true }),
     ...sellerDetailsOf(headers),
   }
-  const reason = headers['X-Refund-Reason']
-  if (status >= 200 && status <= 299 && reason !== undefined) {
-    const next = 'The response was interrupted. You were not charged; call again.'
-    return failureResult({ error: reason, status, next, ...money, ...body })
-  }
-  if (status < 200 || status > 299) {
-    const next = 'The service refused: see body. You were not charged.'
-    return failureResult({ error: 'service_refused', status, next, ...money, ...body })
-  }
+  const failure = failureOf(status, headers)
   const receipt = headers['X-Receipt']
-  const result = jsonResult({ status, ...money, ...body }, receipt && { [RECEIPT_META]: receipt })
+  const toResult = failure ? failureResult : jsonResult
+  const value = { ...failure, status, ...money, ...body }
+  const result = toResult(value, receipt && { [RECEIPT_META]: receipt })
   const payment = headers['PAYMENT-RESPONSE']
   return payment === undefined ? result : withReceipt(result, payment, meta)
+}
+
+/** Reason of a response that is refused or incomplete, and what to do next. */
+function failureOf(status: number, headers: HttpResponse['headers']): JsonObject | undefined {
+  const reason = headers['X-Refund-Reason']
+  if (status < 200 || status > 299) {
+    const next = `The service refused: see body. ${chargeAdvice(headers)}`
+    return { error: 'service_refused', next }
+  }
+  if (reason === undefined) return undefined
+  return { error: reason, next: `The response was interrupted. ${chargeAdvice(headers)}` }
+}
+
+/** States the charge of a failure. An x402 payment that was taken before it stays with the hub. */
+function chargeAdvice(headers: HttpResponse['headers']): string {
+  const charges = [headers['X-Charged-Microdollars'], headers['X-Charged-Earlier-Microdollars']]
+  if (charges.some((charge = '0') => charge !== '0')) return 'You were charged for this response.'
+  if (headers['PAYMENT-RESPONSE'] === undefined) return 'You were not charged.'
+  return (
+    'Your payment was taken and pays for another attempt: call again with the same payment, ' +
+    'arguments and idempotency_key. Unused for a day, it becomes credits of your wallet.'
+  )
 }
 
 /** The charge, or the amount reserved until the call ends. */

@@ -14,9 +14,10 @@ export const jsonResult = (value: JsonObject, meta?: JsonObject | ''): ToolResul
 })
 
 /** Returns a failure that a model can act on: what to do next, and what was charged. */
-export const failureResult = (value: JsonObject): ToolResult => ({
+export const failureResult = (value: JsonObject, meta?: JsonObject | ''): ToolResult => ({
   content: [{ type: 'text', text: JSON.stringify(value) }],
   isError: true,
+  ...(meta && { _meta: meta }),
 })
 
 /** Members of a problem body that only HTTP clients need. */

@@ -81,7 +81,8 @@ export async function signReceipt(
   const { priced, attempt, funds } = settled
   const record = recordOf(deps, settled, responseHash)
   const isRepeatable = attempt.keyed !== undefined || funds.source === 'x402'
-  if (isStorable || !isRepeatable) deps.calls.add(record)
+  const hasFailed = record.outcome === 'failed'
+  if (isStorable || !isRepeatable || hasFailed) deps.calls.add(record)
   else if ((await deps.calls.insert(record)).outcome === 'failed') {
     throw withRefund(new Fault('response_lost'), priced, funds)
   }

@@ -35,6 +35,7 @@ describe('a response that a tool paid for', () => {
     expect(data).not.to.have.property('body')
     expect(data['note']).to.include('Idempotency-Key')
     expect((await get('GET /stream')).data).to.deep.include({ body: { a: 1 } })
-    expect((await get('GET /broken')).data).to.include({ incomplete: true, body: 'the begin' })
+    const broken = { error: 'stream_broken', charged_usd: '0.00', incomplete: true }
+    expect((await get('GET /broken')).data).to.include({ ...broken, body: 'the begin' })
   })
 })

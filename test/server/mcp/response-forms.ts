@@ -38,6 +38,14 @@ export const responseForms = defineService({
       withType(Buffer.from('x'.repeat(input.chars)), 'text/plain'),
     ),
     'POST /refusing': endpoint(none, () => withType({ why: 'tea' }, 'application/json', 418)),
+    'POST /charging': endpoint(
+      none,
+      () => new Reply({ why: 'no such page' }, { status: 404, isCharged: true }),
+    ),
+    'POST /prepaid': {
+      ...streaming(() => withType(Readable.from(breaking()), 'text/plain')),
+      prepaid: true,
+    },
     'GET /dull': endpoint(none, () => withType(PROBLEM, 'application/problem+json', 422)),
     'GET /dull-fact': endpoint(none, () => withType(PROBLEM, 'application/problem+json')),
     'GET /text': endpoint(none, () => withType(Buffer.from('Grüße'), 'text/plain')),
