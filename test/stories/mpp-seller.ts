@@ -7,7 +7,7 @@ import type { Facilitator } from '../../core/payments/facilitators/facilitator.t
 import { chargeOptions } from '../support/settle-charge.ts'
 
 /** Behavior of a seller after it has a valid payment. */
-export type SellerAct = 'sell' | 'fail' | 'take-and-fail' | 'no-receipt' | 'forge-receipt'
+export type SellerAct = 'sell' | 'hang' | 'fail' | 'take-and-fail' | 'no-receipt' | 'forge-receipt'
 
 export interface MppSeller {
   readonly port: number
@@ -53,6 +53,7 @@ export async function startMppSeller(
     const body = await request.clone().text()
     const authorization = request.headers.get('authorization') ?? undefined
     requests.push({ body, authorization })
+    if (authorization && seller.act === 'hang') await new Promise(() => undefined)
     if (authorization && seller.act === 'fail') return new Response('broken', { status: 500 })
     if (authorization && seller.act === 'forge-receipt') return forged(body)
     const paid = await mppx.charge({ amount })(request)

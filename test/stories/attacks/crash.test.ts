@@ -5,41 +5,56 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
+import { request } from 'undici'
 import { HubClient } from '../../../core/client/index.ts'
+import { sleep } from '../../../core/clock.ts'
 import { readConfig } from '../../../core/config.ts'
 import { expireHolds } from '../../../core/ledger/expire.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { createLog } from '../../../core/log.ts'
-import { usd } from '../../../core/money.ts'
+import { decimal, usd } from '../../../core/money.ts'
 import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
 import type { Payment } from '../../../core/payments/receiving/payment.ts'
 import { privileged } from '../../../plugins/index.ts'
 import { type RunningHub, startHub } from '../../../server/boot/start.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
-import { ask } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import { authorizationOf } from '../../support/authorization.ts'
 import { COMPILED_CODE } from '../../support/compiled-code.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { type MppSeller, startMppSeller } from '../mpp-seller.ts'
 import { PRICE, Sellers, SHOP } from './sellers.ts'
 
 const PROGRAM = new URL('../../support/hub-process.ts', import.meta.url).pathname
 /** Credits that the first agent of a sandbox buys. */
 const CREDITS = usd('5')
 const HOSTS = ['taker.test', 'keeper.test'] as const
-/** Seller that is asked again after the restart. */
+/** Sellers that are asked again after the restart; the second one takes MPP alone. */
 const AGAIN = 'again.test'
+const MPP = 'mpp.test'
 
 interface Ready {
   readonly url: string
   readonly apiKey: string
 }
 
+/** Sends a request again as long as its first attempt may still run, as the response says. */
+async function untilOver(send: () => Promise<ApiResponse>): Promise<ApiResponse> {
+  for (;;) {
+    const response = await send()
+    if (response.body['code'] !== 'idempotency_in_progress') return response
+    await sleep(500)
+  }
+}
+
 /** Kills the hub between signing and the seller's response. */
 describe('A092 a hub that is killed while sellers have its signatures', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   realSockets()
   let sellers: Sellers
+  let mpp: MppSeller
   let database: FreshDatabase
   let dataDir: string
   let child: ChildProcess | undefined
@@ -47,6 +62,8 @@ describe('A092 a hub that is killed while sellers have its signatures', function
 
   before(async () => {
     sellers = await Sellers.open()
+    const settler = () => sellers.facilitator!
+    mpp = await startMppSeller(settler, { recipient: SHOP, amount: decimal(PRICE) })
     database = await freshDatabase()
     dataDir = await mkdtemp(join(tmpdir(), 'agenthub-killed-'))
   })
@@ -54,12 +71,16 @@ describe('A092 a hub that is killed while sellers have its signatures', function
     child?.kill('SIGKILL')
     await next?.stop()
     await sellers.close()
+    await mpp.close()
     await database.drop()
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
   })
 
   const sandboxHosts = () =>
-    [...HOSTS, AGAIN].map((host) => `${host}=127.0.0.1:${sellers.port}`).join()
+    [
+      ...[...HOSTS, AGAIN].map((host) => `${host}=127.0.0.1:${sellers.port}`),
+      `${MPP}=127.0.0.1:${mpp.port}`,
+    ].join()
 
   async function start(): Promise<Ready> {
     child = spawn(process.execPath, [PROGRAM], {
@@ -96,7 +117,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
   }
   let apiKey: string
 
-  it('charges the payments that were taken and releases the others after the restart', async () => {
+  it('charges the payments that were taken, by MPP too, and releases the others', async () => {
     const first = await start()
     apiKey = first.apiKey
     const arrived = HOSTS.map((host) => {
@@ -114,15 +135,18 @@ describe('A092 a hub that is killed while sellers have its signatures', function
     )
     const visited = Promise.withResolvers<void>()
     sellers.serve(AGAIN, { paid: () => visited.resolve() })
-    const askAgain = (url: string) =>
+    const askAgain = (url: string, host = AGAIN) =>
       ask(url, '/proxy/external', {
         key: apiKey,
-        body: { url: `http://${AGAIN}/` },
-        headers: { 'idempotency-key': 'again' },
+        body: { url: `http://${host}/` },
+        headers: { 'idempotency-key': host },
       })
-    const lost = Promise.allSettled([...calls, askAgain(first.url)])
+    const credentials = () => mpp.requests.flatMap(({ authorization }) => authorization ?? [])
+    mpp.act = 'hang'
+    const lost = Promise.allSettled([...calls, askAgain(first.url), askAgain(first.url, MPP)])
     const [taken, kept] = await Promise.all(arrived)
     await visited.promise
+    await eventually(async () => credentials().length === 1)
     await kill()
     for (const { status } of await lost) expect(status).to.equal('rejected')
 
@@ -148,8 +172,8 @@ describe('A092 a hub that is killed while sellers have its signatures', function
       await resolvePayments(hub.paymentDeps, 0)
     }
     await resolves()
-    const [one, both] = [Number(PRICE), Number(2n * PRICE)]
-    expect(await balances()).to.deep.equal([Number(CREDITS) - both - one, both + one])
+    const [one, three, four] = [Number(PRICE), Number(3n * PRICE), Number(4n * PRICE)]
+    expect(await balances()).to.deep.equal([Number(CREDITS) - four, four])
 
     const before = await money.chain.balanceOf(money.spend.address)
     sellers.facilitator = money.facilitator
@@ -161,7 +185,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
        WHERE steady_since = (SELECT max(steady_since) FROM hub.process)`,
     )
     sellers.serve(AGAIN)
-    const again = await askAgain(next.url)
+    const again = await untilOver(() => askAgain(next!.url))
     expect([again.status, again.text], 'delivered by the same payment').to.deep.equal([
       200,
       'goods',
@@ -170,19 +194,30 @@ describe('A092 a hub that is killed while sellers have its signatures', function
       .filter(({ host }) => host === AGAIN)
       .flatMap(({ payment }) => (payment ? authorizationOf(payment.payload).nonce : []))
     expect([nonces.length, new Set(nonces).size]).to.deep.equal([2, 1])
-    expect(await balances()).to.deep.equal([Number(CREDITS) - both - one, both])
+    expect(await balances()).to.deep.equal([Number(CREDITS) - four, three])
+    mpp.act = 'sell'
+    const unsent = await untilOver(() => askAgain(next!.url, MPP))
+    expect([unsent.status, unsent.body['code']]).to.deep.equal([502, 'upstream_error'])
+    expect(unsent.body['payment']).to.include({ state: 'unresolved' })
+    expect(credentials(), 'not sent again').to.have.length(1)
+    expect(await balances()).to.deep.equal([Number(CREDITS) - four, three])
+    const late = await request(`http://127.0.0.1:${mpp.port}/`, {
+      headers: { authorization: credentials()[0]!, host: MPP },
+    })
+    expect(late.statusCode, 'settled by the seller').to.equal(200)
+    await late.body.dump()
     expect(await sellers.settle(taken!)).to.have.property('success', true)
     await resolves()
-    expect(await balances()).to.deep.equal([Number(CREDITS) - both - one, one])
+    expect(await balances()).to.deep.equal([Number(CREDITS) - four, one])
     await callRpc(rpcUrl, 'evm_increaseTime', [120])
     await callRpc(rpcUrl, 'evm_mine', [])
     expect(await sellers.settle(kept!)).to.have.property('success', false)
     await resolves()
-    expect(await balances()).to.deep.equal([Number(CREDITS) - both, 0])
+    expect(await balances()).to.deep.equal([Number(CREDITS) - three, 0])
     expect([await stateOf(taken!), await stateOf(kept!)]).to.deep.equal(['confirmed', 'unused'])
     const { chain, spend } = money
-    expect(await chain.balanceOf(SHOP)).to.equal(2n * PRICE)
-    expect(before - (await chain.balanceOf(spend.address))).to.equal(2n * PRICE)
+    expect(await chain.balanceOf(SHOP)).to.equal(3n * PRICE)
+    expect(before - (await chain.balanceOf(spend.address))).to.equal(3n * PRICE)
     expect((await verifyLedger(hub.pool)).ok).to.equal(true)
   })
 })
