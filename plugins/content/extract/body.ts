@@ -1,4 +1,5 @@
 import { type Element, isTag, type ParentNode, Element as Tag } from 'domhandler'
+import { elementsOf } from './elements.ts'
 import type { Kind } from './kind.ts'
 import { isListedArticle } from './links.ts'
 import { INLINE, type Measures, measure, measureOf } from './measure.ts'
@@ -17,8 +18,6 @@ const LEAD_SHARE = {
   listing: 0.15,
   forum: 0.02,
 }
-
-const elementsOf = ({ children }: ParentNode): Element[] => children.filter((child) => isTag(child))
 
 const isArticleBody = ({ attribs }: Element): boolean =>
   /\b(articleBody|text)\b/.test(attribs['itemprop'] ?? '')

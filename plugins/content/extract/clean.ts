@@ -1,8 +1,8 @@
 import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 'domhandler'
 import { alertOf } from './admonitions.ts'
+import { elementBefore, findElement, isHeading } from './elements.ts'
 import type { Kind } from './kind.ts'
 import { HIDDEN_NAME, isComments, isWhole, layoutNames, rememberNames } from './layout.ts'
-import { elementBefore } from './links.ts'
 import { type Measure, type Measures, measure, measureOf } from './measure.ts'
 import {
   aroundProductName,
@@ -51,11 +51,11 @@ const PROSE_SHARE = 0.4
 /** Maximum depth of a button within the heading of what it opens. */
 const BUTTON_DEPTH = 3
 
-const hasButton = (node: ChildNode | undefined, depth = BUTTON_DEPTH): boolean =>
-  node !== undefined &&
-  isTag(node) &&
-  ('aria-expanded' in node.attribs ||
-    (depth > 0 && node.children.some((child) => hasButton(child, depth - 1))))
+const isButton = ({ attribs }: Element): boolean => 'aria-expanded' in attribs
+
+const hasButton = (element: Element | undefined): boolean =>
+  element !== undefined &&
+  (isButton(element) || findElement(element, isButton, BUTTON_DEPTH) !== undefined)
 
 /** Returns true for what is not shown, unless it opens when its heading is pressed. */
 const isHidden = (element: Element): boolean => {
@@ -100,10 +100,14 @@ const isHeadingButton = (element: Element): boolean =>
     isInHeading(element, HEADING_DEPTH)) &&
   textOf(element).length >= BUTTON_MIN
 
+/** Returns true for a link that is a heading's, as to its line in the table of contents. */
+const isHeadingLink = ({ name, parent }: Element): boolean =>
+  name === 'a' && parent !== null && isHeading(parent)
+
 const isInHeading = ({ parent }: Element, depth: number): boolean =>
   parent !== null &&
   isTag(parent) &&
-  (/^h[1-6]$/.test(parent.name) || (depth > 0 && isInHeading(parent, depth - 1)))
+  (isHeading(parent) || (depth > 0 && isInHeading(parent, depth - 1)))
 
 /** Removes elements that are neither text nor image, and `noscript` unless it holds most prose. */
 export function removeHidden(root: ParentNode): void {
@@ -139,14 +143,12 @@ function isOwnContents(element: Element, measures: Measures): boolean {
   if (!parent || !isTag(parent) || !/\btoc\b/.test(element.attribs['class'] ?? '')) return false
   if (isOwnContents(parent, measures)) return true
   const share = measureOf(measures, element).text / (measureOf(measures, parent).text || 1)
-  return share >= CONTENTS_SHARE && holdsHeading(elementBefore(element), HEADING_DEPTH)
+  return share >= CONTENTS_SHARE && holdsHeading(elementBefore(element))
 }
 
-const holdsHeading = (node: ChildNode | undefined, depth: number): boolean =>
-  node !== undefined &&
-  isTag(node) &&
-  (/^h[1-6]$/.test(node.name) ||
-    (depth > 0 && node.children.some((child) => holdsHeading(child, depth - 1))))
+const holdsHeading = (element: Element | undefined): boolean =>
+  element !== undefined &&
+  (isHeading(element) || findElement(element, isHeading, HEADING_DEPTH) !== undefined)
 
 const isLandmark = ({ name, attribs }: Element): boolean =>
   name === 'h1' || name === 'main' || /\b(articleBody|headline)\b/.test(attribs['itemprop'] ?? '')
@@ -199,7 +201,7 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
     if (kind !== 'forum' && isPerson(node)) return 'person'
     if (node.name === 'body' || kept.has(node)) return undefined
     if (node.name === 'footer') return 'footer'
-    if (DISCLOSURES.has(node.name)) return undefined
+    if (DISCLOSURES.has(node.name) || isHeading(node) || isHeadingLink(node)) return undefined
     const name = removableName(node)
     if (kind === 'documentation' && isOwnContents(node, measures)) return undefined
     if (name !== undefined || node.name === 'article') return name

@@ -11,6 +11,7 @@ import { markdownOf } from './markdown.ts'
 import { absolute, metadataOf } from './metadata.ts'
 import { normalizeNotation } from './notation.ts'
 import { headingsOf, headlineOf, imagesOf, isEmptyImage, linksOf } from './outline.ts'
+import { placeStreamedParts } from './streamed.ts'
 import { structuredDataOf } from './structured-data.ts'
 import { textOf } from './text.ts'
 import { type PageFacts, trim } from './trim.ts'
@@ -85,6 +86,7 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
   const root = $.root()[0]!
   const excluded = new Set((options.exclude ?? []).flatMap((each) => selected($, each)))
   removeAll(root, (node) => excluded.has(node) || isEmptyImage(node))
+  placeStreamedParts(root, $)
   normalizeNotation(root, $)
   removeHidden(root)
   const second = secondReading(root)

@@ -1,4 +1,5 @@
 import { type Element, isTag, type ParentNode } from 'domhandler'
+import { elementAfter, elementBefore, findElement, isHeading } from './elements.ts'
 
 const SOCIAL: ReadonlySet<string> = new Set(
   `facebook twitter x linkedin pinterest reddit whatsapp t tumblr instagram youtube threads bsky
@@ -42,28 +43,6 @@ function isShareLink({ attribs }: Element): boolean {
   return url !== null && SOCIAL.has(siteOf(url.hostname).split('.')[0]!)
 }
 
-/** Returns the element before another, in the tree as it was parsed. */
-export function elementBefore({ prev }: Element): Element | undefined {
-  let node = prev
-  while (node !== null && !isTag(node)) node = node.prev
-  return node ?? undefined
-}
-
-function elementAfter({ next }: Element): Element | undefined {
-  let node = next
-  while (node !== null && !isTag(node)) node = node.next
-  return node ?? undefined
-}
-
-function firstHeading(node: ParentNode): Element | undefined {
-  for (const child of node.children) {
-    if (!isTag(child)) continue
-    const found = /^h[1-6]$/.test(child.name) ? child : firstHeading(child)
-    if (found) return found
-  }
-  return undefined
-}
-
 const isLink = (node: ParentNode | null): boolean =>
   node !== null && isTag(node) && node.name === 'a'
 
@@ -72,7 +51,7 @@ export function isListedArticle(element: Element): boolean {
   if (element.name !== 'article' && element.attribs['role'] !== 'article') return false
   const beside = [elementBefore(element), elementAfter(element)]
   if (!beside.some((each) => each?.name === element.name)) return false
-  const heading = firstHeading(element)
+  const heading = findElement(element, isHeading)
   return (
     heading !== undefined &&
     heading.name !== 'h1' &&

@@ -1,9 +1,10 @@
 import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'domhandler'
 import { alertOf, isAlertTitle } from './admonitions.ts'
+import { holdsAny } from './elements.ts'
 import { htmlTableOf, isSpanning } from './html-table.ts'
 import { escapeLineStart, fenceFor, type InlineContext, inlineOf } from './inline.ts'
 import { collapseSpaces, INLINE } from './measure.ts'
-import { captionOf, holdsAny, isPlain, rowsOf } from './tables.ts'
+import { captionOf, isPlain, rowsOf } from './tables.ts'
 import { textOf } from './text.ts'
 
 /** Maximum nesting of lists and quotes; deeper ones are not indented further. */

@@ -1,5 +1,6 @@
 import { type Element, isTag } from 'domhandler'
 import { LRUCache } from 'lru-cache'
+import { isHeading } from './elements.ts'
 import { textOf } from './text.ts'
 
 /**
@@ -70,7 +71,7 @@ const surrounding = named(`
 /** Surroundings that consist of links and buttons: no text is among them. */
 const CONTROLS = new RegExp(
   `^(?:${`nav menu submenu tools toolbar share social follow pagination pager tags topics labels
-  rail stars banner overlay cta call promo popular tooltip`.replace(/\s+/g, '|')})`,
+  rail stars banner overlay cta call promo popular tooltip toc`.replace(/\s+/g, '|')})`,
 )
 
 /** Names of what stands around the description of a product: opinions, terms and other products. */
@@ -134,6 +135,8 @@ const FILING = /^(?:(?:tag|category|has|with|status|format|is)-|(?:no|not|withou
 const DENIED = '--false'
 /** Parts of generated names, in which letters follow digits: `08ad`, `e2odq13`. */
 const HASH = /^[a-z]*\d+[a-z]/i
+/** Hash that bundlers append to the names of a module of styles: `table_root__adKqa`. */
+const MODULE_HASH = /__(?=[a-z]{0,5}[A-Z\d_-])[\w-]{5}$/
 const SEPARATORS = /[^a-z0-9]+/i
 const LETTERS = /[^a-z]+/
 
@@ -144,7 +147,12 @@ const toWords = (names: string): string[] =>
     .slice(0, 1_000)
     .split(' ')
     .filter(isDescriptive)
-    .flatMap((name) => name.split(SEPARATORS).filter((part) => !HASH.test(part)))
+    .flatMap((name) =>
+      name
+        .replace(MODULE_HASH, '')
+        .split(SEPARATORS)
+        .filter((part) => !HASH.test(part)),
+    )
     .join(' ')
     .replace(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase()
@@ -190,9 +198,7 @@ function findWords(names: string, id: string, isHeading: boolean): readonly stri
 function isOwnHeading({ name, attribs, children, parent }: Element): boolean {
   if (name !== 'section' || !attribs['id']) return false
   if (!parent || !isTag(parent) || parent.name !== name || !parent.attribs['id']) return false
-  const heading = children.find((child): child is Element =>
-    /^h[1-6]$/.test((child as Element).name),
-  )
+  const heading = children.find(isHeading)
   return (
     heading !== undefined && toWords(textOf(heading)).join(' ') === toWords(attribs['id']).join(' ')
   )

@@ -1,5 +1,6 @@
 import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'domhandler'
 import { removeAround } from './clean.ts'
+import { isHeading } from './elements.ts'
 import { isWhole } from './layout.ts'
 import { collapseSpaces, isLeaf, type Measures, measureOf } from './measure.ts'
 import { isAboutHeading, isElsewhereHeading } from './phrases.ts'
@@ -7,8 +8,6 @@ import { textOf } from './text.ts'
 
 /** Maximum share of the prose in a section that leads elsewhere. */
 const PROSE_SHARE = 0.25
-
-const isHeading = (node: ParentNode): node is Element => isTag(node) && /^h[1-6]$/.test(node.name)
 
 /** Finds the headings that open elements, the lengths of texts and the prose, by the measures. */
 class Sections {

@@ -1,9 +1,8 @@
-import { type Element, isTag, type ParentNode } from 'domhandler'
+import type { Element, ParentNode } from 'domhandler'
+import { elementsOf } from './elements.ts'
 import { INLINE } from './measure.ts'
 
 const isCell = ({ name }: Element): boolean => name === 'td' || name === 'th'
-
-const elementsOf = ({ children }: ParentNode): Element[] => children.filter((child) => isTag(child))
 
 /** Returns the rows of the table itself, not of nested tables. */
 const trs = (table: ParentNode): Element[] =>
@@ -16,10 +15,6 @@ const PLAIN: ReadonlySet<string> = new Set([...INLINE, 'p', 'div', 'br'])
 const RICH: ReadonlySet<string> = new Set(
   [...PLAIN].concat('ul ol li dl dt dd pre blockquote'.split(' ')),
 )
-
-/** Returns true if an element of one of the names is below the node. */
-export const holdsAny = (node: ParentNode, names: ReadonlySet<string>): boolean =>
-  elementsOf(node).some((child) => names.has(child.name) || holdsAny(child, names))
 
 const holdsOnly = (cell: ParentNode, names: ReadonlySet<string>): boolean =>
   elementsOf(cell).every((child) => names.has(child.name) && holdsOnly(child, names))

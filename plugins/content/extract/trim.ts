@@ -8,6 +8,7 @@ import {
 } from 'domhandler'
 import { removeAround } from './clean.ts'
 import { dateOf } from './dates.ts'
+import { holdsAny, isHeading } from './elements.ts'
 import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { isListedArticle, leadsOutside, leadsToNetworks } from './links.ts'
@@ -15,17 +16,13 @@ import { collapseSpaces, INLINE, isLeaf, type Measures, measure, measureOf } fro
 import { annotationName, isCaptionName, isPictureName } from './names.ts'
 import { isBoilerplateLine, isCreditLine } from './phrases.ts'
 import { removeBios, removeSections } from './sections.ts'
-import { holdsAny } from './tables.ts'
 import { textOf } from './text.ts'
 
 /** Maximum length of a removable caption; longer ones are text, as in galleries. */
 const CAPTION_MAX = 350
-const HEADING = /^h[1-6]$/
 /** Content of a figure that is more than an image. */
 const SUBSTANCE: ReadonlySet<string> = new Set(['table', 'pre', 'blockquote', 'ul', 'ol', 'math'])
 const KEPT: ReadonlySet<string> = new Set(['img', 'picture', 'source'])
-
-const isHeading = (node: ChildNode): boolean => isTag(node) && HEADING.test(node.name)
 
 /** Removes the text below an element and keeps images and the given elements. */
 function removeText(root: ParentNode, kept: ReadonlySet<ChildNode>): void {
@@ -70,7 +67,7 @@ function isUnwanted(element: Element, measures: Measures, title: string, host: s
   const { text, prose } = measureOf(measures, element)
   if (text === 0) return false
   const share = linkShare(measures, element)
-  if (HEADING.test(element.name)) {
+  if (isHeading(element)) {
     const words = collapseSpaces(textOf(element))
     return words === title || isBoilerplateLine(words, share)
   }
@@ -101,7 +98,7 @@ const textBefore = (children: readonly ChildNode[], at: number): ChildNode | und
 const isLeadIn = (node: ChildNode | undefined): node is Element =>
   node !== undefined &&
   isTag(node) &&
-  (HEADING.test(node.name) || (isLeaf(node) && /^.{1,60}:$/u.test(collapseSpaces(textOf(node)))))
+  (isHeading(node) || (isLeaf(node) && /^.{1,60}:$/u.test(collapseSpaces(textOf(node)))))
 
 /** Removes unwanted elements, each with the heading that introduces it; keeps marginal ones. */
 function removeUnwanted(
@@ -204,9 +201,13 @@ function removeListedArticles(root: ParentNode, measures: Measures): void {
   removeAround(root, (node) => isTag(node) && isListedArticle(node))
 }
 
+/** Removes elements without text or images; spaces in one of their own still part words. */
 function removeEmptyHeadings(root: ParentNode): void {
   for (const child of root.children) if (isTag(child) && !isWhole(child)) removeEmptyHeadings(child)
-  root.children = root.children.filter((child) => isText(child) || !isImageOnly(child))
+  root.children = root.children.flatMap((child) => {
+    if (isText(child) || !isImageOnly(child)) return [child]
+    return isTag(child) && INLINE.has(child.name) ? child.children.filter(isText) : []
+  })
 }
 
 /** Removes the last block of the text if it is a heading. */

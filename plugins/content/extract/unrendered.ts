@@ -1,8 +1,8 @@
 import type { CheerioAPI } from 'cheerio/slim'
 import { isTag, type ParentNode } from 'domhandler'
+import { holdsAny } from './elements.ts'
 import { isWhole } from './layout.ts'
 import { isLeaf, type Measures, measure, measureOf } from './measure.ts'
-import { holdsAny } from './tables.ts'
 import { textOf } from './text.ts'
 
 /** Beginnings of placeholders for scripts: `{{name}}`, `${name}`, `$(name)`, `<% name`. */

@@ -123,7 +123,7 @@ export const sharedSurroundings = (own: (root: ParentNode, kind: string) => void
   changes(
     (kind: string) => `surroundings ${kind}`,
     own,
-    () => !(skipsTree() && reused.has('body')),
+    () => true,
   )
 
 export const sharedBody =

@@ -9,6 +9,13 @@ const fill = (part: string, bytes = MEGABYTE / 4): string => part.repeat(bytes /
 const PARAGRAPH = '<p>One sentence, and then another one, that is long.</p>'
 const LINKED = '<script type="application/ld+json">'
 
+/** Streamed parts, each with the place of the next one at the bottom of many elements. */
+const STREAMED = Array.from(
+  { length: 99 },
+  (_, at) => `<div hidden id="S:${at}">${'<b>'.repeat(190)}<template id="B:${(at + 1) % 99}">
+    </template>${'</b>'.repeat(190)}</div>`,
+).join('<template id="B:0"></template>')
+
 /** Refusal code, or length of the text. */
 function outcomeOf(html: string): string | number {
   try {
@@ -49,6 +56,7 @@ describe('a hostile page', () => {
     'formulas within formulas': `${'<b class="katex">'.repeat(390)}${fill('<math></math>')}
       ${PARAGRAPHS}`,
     'anchors of headings': fill('<a class="headerlink gutter" href="#x"></a>') + PARAGRAPHS,
+    'streamed parts that stand in each other': STREAMED + PARAGRAPHS,
     'linked data without end': `${LINKED}${fill('[')}</script>${PARAGRAPHS}`,
   })) {
     it(`is read in linear time and bounded depth: ${what}`, () => {

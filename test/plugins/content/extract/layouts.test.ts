@@ -24,6 +24,7 @@ describe('the text of a page whose names mislead', () => {
 
   for (const [what, attributes] of [
     ['are generated from letters and digits', 'class="css-08ad e2ad9" id="block-86ad7c4"'],
+    ['end in the hash of a bundler', 'class="table_root__adKqa"'],
     ['deny the part that they mention', 'class="text no_toc_section sidebar-enabled--false"'],
     ['are words of a heading', 'id="the-most-popular-tools-for-share-prices"'],
     ['are those of a page builder', 'class="so-panel widget widget_text"'],
@@ -41,6 +42,7 @@ describe('the text of a page whose names mislead', () => {
     'faq-menu',
     'follow-up',
     'popular-tools',
+    'toc_repairs',
   ]) {
     it(`is complete if two paragraphs of it stand in "${name}"`, () => {
       const html = [...parts.slice(0, 4), `<div class="${name}">${parts[4]}${parts[5]}</div>`]
@@ -55,6 +57,13 @@ describe('the text of a page whose names mislead', () => {
     const { text } = articleIn(html)
     expect(text).to.include('Who pays for the repairs?\n\nRestaurants')
     expect(text).to.include('Costs\n\nThe council meets')
+  })
+
+  it('has its headings, however they or links in them are named', () => {
+    const heading = `<h2 class="anchorWithStickyNavbar_LWe7" id="costs">Costs</h2>`
+    const backlink = '<h2><a class="toc-backref" href="#id4">Repairs</a></h2>'
+    const html = page([...parts.slice(0, 3), heading, parts[3], backlink, parts[4]].join(''))
+    expect(articleIn(html).text).to.match(/Costs\n\nUntil[^]*Repairs\n\nRestaurants/)
   })
 
   it('is not one of many parts with telling names', () => {
@@ -107,6 +116,14 @@ describe('the parts of quotes, code and tables', () => {
 })
 
 describe('what a page does not show', () => {
+  it('is read in its place if it was streamed after the page', () => {
+    const place = '<!--$?--><template id="B:1"></template><p>Wait, it is loading.</p><!--/$-->'
+    const inner = `<div hidden id="S:2">${parts[4]}</div>`
+    const part = `<div hidden id="S:1">${parts[3]}<template id="P:2"></template></div>`
+    const html = page([...parts.slice(0, 3), place, parts[5]].join(''))
+    expect(articleIn(html + part + inner).text).to.equal(TEXT)
+  })
+
   it('is not read twice: hidden copies of the article, even if they are marked as its text', () => {
     const copy = `<div style="display:none" itemprop="articleBody">${PARAGRAPHS}</div>`
     expect(articleIn(page(PARAGRAPHS + copy)).text).to.equal(TEXT)

@@ -65,6 +65,11 @@ describe('a line or part of the text', () => {
     expect(textIn(around(list))).to.include('The plan of 1893')
   })
 
+  it('is kept: the space between words that stands in an element of its own', () => {
+    const list = '<dl><dt><em>class</em><span class="w"> </span>Ferry<b></b>man</dt></dl>'
+    expect(textIn(around(list))).to.include('class Ferryman')
+  })
+
   it('is kept: a sentence with a link to click, or with a copyright', () => {
     const lines = `<p>For the plan of all pillars <a href="/plan">click here</a>.</p>
       <p>The drawing is © 1893 by the office of the port, and may be copied.</p>`

@@ -97,5 +97,11 @@ describe('the cross-validation of extraction', () => {
     expect(isEffective('names of surroundings')).to.equal(true)
     expect(isEffective('dialogs')).to.equal(false)
     expect(new Set(texts)).to.have.property('size', texts.length)
+    const ships = Array.from({ length: 30 }, (_, at) => `<li><a href="/${at}">Ship ${at}</a></li>`)
+    const listing = `<body><main><h1>Ships</h1><ul>${ships.join('')}</ul></main>`
+    const { textOf } = await extractorWith(['heading at the end'])
+    beginPage(listing)
+    const usual = shipped.textOf(listing, URL_OF_PAGE)
+    expect(textOf(listing, URL_OF_PAGE)).to.equal(usual).and.to.include('Ship 29')
   })
 })
