@@ -28,19 +28,20 @@ export class StoredResponses {
     this.#keys = keys
   }
 
-  /** Stores a response of at most 1 MiB; ignores larger ones and streams. */
-  store(id: string, response: StoredResponse): Promise<void> {
-    return this.#insert(id, response, '').then(() => undefined)
+  /** Stores a response of at most 1 MiB. Returns false for larger ones and streams. */
+  async store(id: string, response: StoredResponse): Promise<boolean> {
+    return (await this.#insert(id, response, '')) !== undefined
   }
 
   /**
    * Stores the response of a call before the settlement of its payment begins, in place of that of
    * a process that is gone. A call from which the payment was taken over stores nothing.
+   * @returns false for a response that is not stored: see `store`
    */
-  async storeUnsettled(claim: string, response: StoredResponse): Promise<void> {
+  async storeUnsettled(claim: string, response: StoredResponse): Promise<boolean> {
     const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5 AND NOT settling'
     const replace = 'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
-    await this.#insert(claim, response, from, replace, [response.call])
+    return (await this.#insert(claim, response, from, replace, [response.call])) !== undefined
   }
 
   /**

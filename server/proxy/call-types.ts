@@ -192,6 +192,8 @@ export interface Funds extends AsyncDisposable {
   explainFailure?(fault: Fault): Fault
   /** Charges a delivered or taken call, releases a failed one, keeps an unresolved one reserved. */
   settle(outcome: CallOutcome): Promise<Charge>
+  /** Notes that a response that is not stored is delivered: its call is recorded. */
+  markDelivered?(): Promise<void>
 }
 
 /** A call whose handler has returned. */

@@ -153,8 +153,11 @@ export function isPayablePerRequest(
   return acceptsX402(deps, { price, metered, offering: entry, request: service })
 }
 
-/** Seconds that a payment must stay valid beyond the deadline of the call it pays for. */
-export const SETTLE_MARGIN_SECONDS = 60
+const SETTLE_MARGIN_SECONDS = 60
+
+/** Seconds in which a call is done and settled: its deadline and a margin. */
+export const paymentSecondsOf = ({ endpoint }: Pick<PricedCall['offering'], 'endpoint'>): number =>
+  deadlineOf(endpoint) + SETTLE_MARGIN_SECONDS
 
 /**
  * x402 terms of a call: its price, and the requested resource. A stream cannot be taken back, nor
@@ -172,7 +175,7 @@ export function saleTermsOf(
   return {
     amount: price,
     isMetered,
-    maxTimeoutSeconds: deadlineOf(endpoint) + SETTLE_MARGIN_SECONDS,
+    maxTimeoutSeconds: paymentSecondsOf({ endpoint }),
     ...(isMetered && { owedMax: prepaidAbove }),
     upfront: isFinal || (!isMetered && price > prepaidAbove),
     trustsKnownPayers: !isFinal,

@@ -83,8 +83,10 @@ export async function signReceipt(
   const isRepeatable = attempt.keyed !== undefined || funds.source === 'x402'
   const hasFailed = record.outcome === 'failed'
   if (isStorable || !isRepeatable || hasFailed) deps.calls.add(record)
-  else if ((await deps.calls.insert(record)).outcome === 'failed') {
-    throw withRefund(new Fault('response_lost'), priced, funds)
+  else {
+    const { outcome } = await deps.calls.insert(record)
+    if (outcome === 'failed') throw withRefund(new Fault('response_lost'), priced, funds)
+    await funds.markDelivered?.()
   }
   return deps.receipts.sign(record, endpointName(priced.offering), receiptForm(priced.request))
 }

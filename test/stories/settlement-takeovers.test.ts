@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../core/client/index.ts'
 import { usd } from '../../core/money.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
+import { CallLog } from '../../core/usage/calls.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
@@ -109,5 +111,30 @@ describe('an x402 payment whose process is gone between its work and its settlem
     await resolved()
     await resume()
     expect(await paid()).to.equal(PRICE)
+  })
+
+  it('comes back after a day if its response was neither stored nor delivered', async () => {
+    const wallet = { account: eve, sandbox: true }
+    const { keyId } = await new HubClient({ baseUrl: hub().url, wallet }).register()
+    const { pool } = hub().hub
+    work.answer = () => ({ text: LARGE })
+    const original = Object.getOwnPropertyDescriptor(CallLog.prototype, 'insert')!
+    CallLog.prototype.insert = async () => {
+      Object.defineProperty(CallLog.prototype, 'insert', original)
+      await pool.query('UPDATE hub.payment_claim SET process = gen_random_uuid()')
+      throw new Error('the process was killed')
+    }
+    const lost = await send(await sign())
+    expect([lost.status, await paid()]).to.deep.equal([500, PRICE])
+    const delivered = await send(await sign())
+    expect([delivered.status, await paid()]).to.deep.equal([200, 2n * PRICE])
+    await resolved()
+    await pool.query(
+      `UPDATE hub.payment_claim SET claimed_at = claimed_at - interval '1 day',
+         working_until = working_until - interval '1 day' WHERE payer = $1`,
+      [eve.address.toLowerCase()],
+    )
+    await resolved()
+    expect(await hub().balance(keyId)).to.equal(PRICE)
   })
 })

@@ -170,7 +170,7 @@ export async function insertClaim(
        commission_bps = excluded.commission_bps, upfront = excluded.upfront,
        pay_to = excluded.pay_to, call = excluded.call, process = excluded.process,
        identifier = excluded.identifier, state = 'claimed', settling = false, on_trust = false,
-       claimed_at = now(), changed_at = now()
+       working_until = NULL, claimed_at = now(), changed_at = now()
        WHERE c.state = 'released'
      RETURNING ${CLAIM_COLUMNS}, c.xmax <> 0 AS "isRepeated"`,
     [
@@ -215,7 +215,7 @@ export async function takeOverClaim(
   process: string,
 ): Promise<Claim | undefined> {
   const { rows } = await on.query<ClaimRow>(
-    `UPDATE hub.payment_claim SET process = $6, changed_at = now(),
+    `UPDATE hub.payment_claim SET process = $6, working_until = NULL, changed_at = now(),
        call = CASE WHEN settling THEN call ELSE $7 END
      WHERE ${IS_KEY} AND id = $5 AND state = 'claimed' AND request_hash = $8
        AND client IS NOT DISTINCT FROM $9 AND authorized IS NOT DISTINCT FROM $10

@@ -42,6 +42,8 @@ export interface AcceptedPayment {
   readonly requirement: ReturnType<Offers['requirements']>
   /** True if its payer has the response: a settlement that cannot be sent is tried again. */
   readonly isDelivered?: boolean
+  /** True if the payer has the response or can obtain it: the payment pays for nothing more. */
+  readonly isServed?: boolean
 }
 
 interface Unsettled {
@@ -101,7 +103,7 @@ export async function settlePayment(
   accepted: AcceptedPayment,
 ): Promise<Settlement & { readonly booked: boolean }> {
   const { ledger, claims, log } = deps
-  const { claim } = accepted
+  const { claim, isServed = false } = accepted
   if (!(await beginSettlement(deps, claim))) throw new Fault('payment_in_progress')
   const settled = await settleOnChain(deps, accepted)
   const { outcome, tx, reason } = settled
@@ -110,7 +112,7 @@ export async function settlePayment(
     try {
       await Promise.all([
         postPayment(ledger, claim, tx),
-        claims.conclude(claim.key, 'settled', tx, !claim.upfront), // unposted: the job does it
+        claims.conclude(claim.key, 'settled', tx, isServed), // unposted: the job does it
       ])
       return { ...settled, booked: true }
     } catch (err) {
@@ -129,7 +131,7 @@ export async function settlePayment(
   }
   const hasFailed = outcome === 'failed' && claim.purpose === 'call' && !claim.mayBeSent
   try {
-    await claims.conclude(claim.key, hasFailed ? 'failed' : 'pending', tx, !claim.upfront)
+    await claims.conclude(claim.key, hasFailed ? 'failed' : 'pending', tx, isServed)
     if (hasFailed && !claim.upfront)
       await claims.trust.distrust(claim.key.payer, reason ?? 'not_settled')
   } catch (err) {

@@ -10,7 +10,7 @@ import {
 } from '../../../core/payments/receiving/settle-payment.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { CallOutcome, Charge, Funds, PricedCall } from '../call-types.ts'
-import { x402Minimum } from '../payment-required.ts'
+import { paymentSecondsOf, x402Minimum } from '../payment-required.ts'
 
 const ZERO = 0n as Micros
 const source = 'x402'
@@ -26,6 +26,8 @@ export class PostpaidFunds implements Funds {
   readonly #accepted: AcceptedPayment
   readonly #priced: PricedCall
   readonly #offerUpfront: () => Promise<Fault>
+  /** Set if the response is not stored. */
+  #work: PaidWork | undefined
   #isOpen = true
 
   /** @param offerUpfront builds the 402 for a payment that fails after the work */
@@ -50,9 +52,13 @@ export class PostpaidFunds implements Funds {
     const amount = this.#amountOf(outcome.charged)
     const claim = { ...this.#accepted.claim, amount }
     const isDelivered = this.#priced.offering.endpoint.streams === true
-    await this.#deps.responses.storeUnsettled(claim.id, { call: this.#priced.call, ...outcome })
+    const response = { call: this.#priced.call, ...outcome }
+    const isStored = await this.#deps.responses.storeUnsettled(claim.id, response)
+    const isServed = isStored || isDelivered
+    if (!isServed) await this.#startWork()
     this.#isOpen = false
-    const settled = await settlePayment(this.#deps, { ...this.#accepted, claim, isDelivered })
+    const accepted = { ...this.#accepted, claim, isDelivered, isServed }
+    const settled = await settlePayment(this.#deps, accepted)
     if (settled.outcome === 'failed') {
       const fault = notSettled(settled, this.#priced)
       const { headers } = await this.#offerUpfront()
@@ -63,6 +69,20 @@ export class PostpaidFunds implements Funds {
     const confirmation = await confirmationOf(this.#deps, paid, this.#priced, settled.extensions)
     const headers = { 'PAYMENT-RESPONSE': confirmation }
     return { source, amount, balance: undefined, entry: claim.id, headers }
+  }
+
+  /** Keeps repetitions from the work until its response, which is not stored, is delivered. */
+  async #startWork(): Promise<void> {
+    const { call, offering } = this.#priced
+    const { claims } = this.#deps
+    const { key } = this.#accepted.claim
+    this.#work = new PaidWork(claims, key, call)
+    const isOurs = await claims.startWork(key, call, paymentSecondsOf(offering))
+    if (!isOurs) throw new Fault('payment_in_progress')
+  }
+
+  async markDelivered(): Promise<void> {
+    await this.#work?.finish()
   }
 
   /**
@@ -78,9 +98,36 @@ export class PostpaidFunds implements Funds {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#work?.[Symbol.asyncDispose]()
     if (!this.#isOpen) return
     this.#isOpen = false
     await this.#deps.claims.release(this.#accepted.claim)
+  }
+}
+
+/** Work that a payment pays for, until its response is stored or delivered. */
+class PaidWork implements AsyncDisposable {
+  readonly #claims: CallDeps['claims']
+  readonly #key: Claim['key']
+  readonly #call: string
+  #isOpen = true
+
+  constructor(claims: CallDeps['claims'], key: Claim['key'], call: string) {
+    this.#claims = claims
+    this.#key = key
+    this.#call = call
+  }
+
+  async finish(): Promise<void> {
+    if (!this.#isOpen) return
+    await this.#claims.finishWork(this.#key)
+    this.#isOpen = false
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    await this.#claims.abandonWork(this.#key, this.#call)
   }
 }
 
@@ -93,7 +140,7 @@ export class PrepaidFunds implements Funds {
   readonly #claim: Claim
   readonly #call: string
   readonly #paymentResponse: string
-  #isOpen = true
+  readonly #work: PaidWork
 
   constructor(
     deps: Pick<CallDeps, 'claims' | 'responses'>,
@@ -106,6 +153,7 @@ export class PrepaidFunds implements Funds {
     this.#claim = claim
     this.#call = call
     this.#paymentResponse = paymentResponse
+    this.#work = new PaidWork(deps.claims, claim.key, call)
   }
 
   get paymentHeaders() {
@@ -117,11 +165,14 @@ export class PrepaidFunds implements Funds {
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, amount: ZERO, balance: undefined, headers } // it pays for the next attempt
     }
-    await this.#deps.responses.store(this.#claim.id, { call: this.#call, ...outcome })
-    await this.#deps.claims.finishWork(this.#claim.key)
-    this.#isOpen = false
     const { id: entry, amount } = this.#claim
+    const response = { call: this.#call, ...outcome }
+    if (await this.#deps.responses.store(entry, response)) await this.#work.finish()
     return { source, amount: amount as Micros, balance: undefined, entry, headers }
+  }
+
+  async markDelivered(): Promise<void> {
+    await this.#work.finish()
   }
 
   explainFailure(fault: Fault): Fault {
@@ -147,9 +198,7 @@ export class PrepaidFunds implements Funds {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#isOpen) return
-    this.#isOpen = false
-    await this.#deps.claims.abandonWork(this.#claim.key, this.#call)
+    await this.#work[Symbol.asyncDispose]()
   }
 }
 

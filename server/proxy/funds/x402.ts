@@ -20,7 +20,7 @@ import { networkPrefix } from '../../../core/usage/network.ts'
 import { toFault } from '../../http/problem.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Attempt, CallRequest, FundingForecast, Funds, PricedCall } from '../call-types.ts'
-import { offerHeaders, SETTLE_MARGIN_SECONDS, saleTermsOf, waysToPay } from '../payment-required.ts'
+import { offerHeaders, paymentSecondsOf, saleTermsOf, waysToPay } from '../payment-required.ts'
 import { paymentAdvice } from '../ways-to-pay.ts'
 import { confirmationOf, notSettled, PostpaidFunds, PrepaidFunds } from './x402-funds.ts'
 
@@ -172,7 +172,7 @@ async function continueSettlement(
   if (!(await deps.responses.find(accepted.claim.id))) {
     return { prepaid: await settleUpfront(deps, accepted, priced) }
   }
-  const settled = await settlePayment(deps, accepted)
+  const settled = await settlePayment(deps, { ...accepted, isServed: true })
   if (settled.outcome !== 'settled') throw notSettled(settled, priced)
   const transaction = settled.tx ?? null
   return await resumeClaim(deps, { ...accepted.claim, state: 'settled', transaction }, priced)
@@ -191,7 +191,7 @@ async function startWork(
   const { key, transaction } = claim
   const confirmation = await confirmationOf(deps, claim, priced, extensions)
   const funds = new PrepaidFunds(deps, claim, priced.call, confirmation)
-  const seconds = deadlineOf(priced.offering.endpoint) + SETTLE_MARGIN_SECONDS
+  const seconds = paymentSecondsOf(priced.offering)
   const isOurs = await deps.claims.startWork(key, priced.call, seconds).catch(async (error) => {
     await funds[Symbol.asyncDispose]() // it may have been started
     throw funds.explainFailure(toFault(error))
@@ -219,9 +219,7 @@ async function settleUpfront(
   accepted: AcceptedPayment,
   priced: PricedCall,
 ): Promise<Funds> {
-  // The work is yet to be done, also if the claim is not marked so: see `continueSettlement`.
-  const paying = { ...accepted, claim: { ...accepted.claim, upfront: true } }
-  const settled = await settlePayment(deps, paying)
+  const settled = await settlePayment(deps, accepted)
   if (settled.outcome !== 'settled') throw notSettled(settled, priced)
   const claim = { ...accepted.claim, transaction: settled.tx ?? null }
   return startWork(deps, priced, claim, settled.extensions)

@@ -145,7 +145,7 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   })
   if ('repeated' in accepted) return replayPurchase(deps, order, accepted.repeated, requestHash)
   const { claim } = accepted
-  const settled = await settlePayment(deps, accepted)
+  const settled = await settlePayment(deps, { ...accepted, isServed: true })
   const { outcome, tx, reason } = settled
   if (outcome === 'failed') throw await refuse('payment_invalid', reason ?? 'not_settled')
   const state = settled.booked ? 'settled' : 'pending'
