@@ -37,8 +37,38 @@ const HUB_HEADERS = [
   'x-real-ip',
 ]
 
-const DENIED = new Set([...CONNECTION_HEADERS, ...HUB_HEADERS])
-const DENIED_PREFIXES = ['x-forwarded-', 'proxy-', 'sec-']
+/** Headers in which a proxy before the hub tells it the address or identity of a caller. */
+const EDGE_HEADERS = [
+  'cf-access-authenticated-user-email',
+  'cf-access-jwt-assertion',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'cf-pseudo-ipv4',
+  'client-ip',
+  'cloudfront-viewer-address',
+  'fastly-client-ip',
+  'fly-client-ip',
+  'true-client-ip',
+  'x-appengine-user-ip',
+  'x-azure-clientip',
+  'x-azure-socketip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-envoy-external-address',
+  'x-goog-iap-jwt-assertion',
+  'x-nf-client-connection-ip',
+  'x-original-forwarded-for',
+  'x-vercel-forwarded-for',
+]
+
+const DENIED = new Set([...CONNECTION_HEADERS, ...HUB_HEADERS, ...EDGE_HEADERS])
+const DENIED_PREFIXES = [
+  'proxy-',
+  'sec-',
+  'x-amzn-oidc-',
+  'x-forwarded-',
+  'x-goog-authenticated-user-',
+]
 
 /** Request headers of a native call that are passed to the provider. */
 const RELAYED_HEADERS = new Set([

@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { EgressError } from '../../../core/egress/errors.ts'
 import {
   forwardableHeaders,
+  isRelayable,
   relayableHeaders,
   returnableHeaders,
 } from '../../../core/egress/headers.ts'
@@ -83,6 +84,19 @@ describe('forwarded headers', () => {
         range: undefined,
       }),
     ).to.deep.equal({ 'content-type': 'application/json' })
+  })
+
+  it('A018 to a provider never tell what a proxy before the hub knows of the caller', () => {
+    const names = `x-real-ip x-forwarded-for x-original-forwarded-for x-client-ip client-ip
+      x-cluster-client-ip true-client-ip cf-connecting-ip cf-access-jwt-assertion fastly-client-ip
+      fly-client-ip x-azure-clientip x-amzn-oidc-identity x-goog-authenticated-user-email`
+    for (const name of names.split(/\s+/)) {
+      expect(isRelayable(name), name).to.equal(false)
+      expect(relayableHeaders({ [name]: '192.0.2.1' }, [name]), name).to.deep.equal({})
+    }
+    for (const name of ['x-lang', 'cf-access-client-id', 'x-client-version']) {
+      expect(relayableHeaders({ [name]: 'a' }, [name]), name).to.deep.equal({ [name]: 'a' })
+    }
   })
 
   it('to the caller contain no cookies, no framing and no headers of the hub', () => {
