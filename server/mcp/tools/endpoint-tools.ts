@@ -55,16 +55,12 @@ const createTool = (deps: EndpointToolDeps, offering: Offering): AnyTool => {
     output: PAID_RESULT,
     meta: () => x402MetaOf(deps.callDeps, offering, `mcp://tool/${name}`),
     run: ({ idempotency_key: key, ...input }, context) => {
-      const isInPath = (member: string) => path.includes(`{${member}}`)
-      const rest = Object.fromEntries(Object.entries(input).filter(([member]) => !isInPath(member)))
       const target = {
         tool: name,
         slug,
         method,
-        path: path.replaceAll(/\{(\w+)\}/g, (_, part: string) =>
-          encodeURIComponent(String(input[part])),
-        ),
-        ...(method === 'GET' || method === 'DELETE' ? { query: rest } : { body: rest }),
+        path, // a template, whose parameters are members of the input
+        ...(method === 'GET' || method === 'DELETE' ? { query: input } : { body: input }),
         ...(typeof key === 'string' && { idempotency_key: key }),
       }
       return makePaidCall(deps.callDeps, target, context)

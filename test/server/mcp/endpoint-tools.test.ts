@@ -1,3 +1,4 @@
+import { defineService, s } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../../core/money.ts'
@@ -14,8 +15,28 @@ interface Listed {
   readonly inputSchema: { readonly properties: Record<string, Json> }
 }
 
+const placeInput = s.object({ 'place-name': s.string(), 'units.of': s.string() })
+const place = (summary: string) => ({
+  summary,
+  price: usd('0.001'),
+  input: placeInput,
+  handle: ({ input }: { readonly input: object }) => ({ asked: input }),
+})
+/** Service with parameters in its paths. */
+const places = defineService({
+  slug: 'places',
+  name: 'Places',
+  category: 'test',
+  summary: 'Answers with the place that it is asked for.',
+  provider: 'example',
+  endpoints: {
+    'GET /{place-name}/in/{units.of}': place('Reads a place.'),
+    'POST /{place-name}/in/{units.of}': place('Measures a place.'),
+  },
+})
+
 describe('the tools of services, on request', () => {
-  const hub = useHub()
+  const hub = useHub({ plugins: [places] })
   let ada: TestAgent
   let tools: readonly Listed[]
   before(async () => {
@@ -32,7 +53,7 @@ describe('the tools of services, on request', () => {
   const use = async (name: string, args: Json, meta: Json = {}, key = ada.apiKey) => {
     const params = { name, arguments: args, _meta: meta }
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
-    const { body } = await ask(hub().url, '/mcp?services=echo', { key, body: message })
+    const { body } = await ask(hub().url, '/mcp?services=echo,places', { key, body: message })
     return body['result'] as Json & { readonly structuredContent: Json }
   }
   type WithMeta = Listed & { readonly _meta?: { readonly x402: Json } }
@@ -76,6 +97,16 @@ describe('the tools of services, on request', () => {
     const again = await use('echo_say', args)
     expect(again.structuredContent).to.include({ replayed: true, charged_usd: '0.00' })
     expect((await use('echo_say', { words: 7 }))['isError']).to.equal(true)
+  })
+
+  it('pass parameters of the path unchanged, whatever they are called', async () => {
+    const input = { 'place-name': 'São Paulo 50%', 'units.of': 'km/h' }
+    const found = await added('places')
+    expect(found).to.have.length(2)
+    for (const { name } of found) {
+      const { structuredContent } = await use(name, input)
+      expect(structuredContent, name).to.deep.include({ status: 200, body: { asked: input } })
+    }
   })
 
   it('are paid by the terms that the list names, as mcpc pays', async () => {
