@@ -1,5 +1,5 @@
 import type { Candidate } from './check-draft.ts'
-import { nameSimilarity } from './meaning/text-meaning.ts'
+import { nameSimilarity } from './meaning/name-similarity.ts'
 import type { MatchVariant, QueryPart, QueryTerms } from './terms.ts'
 
 /** Text score of a document for a query. */
@@ -14,8 +14,6 @@ const FIELD_WEIGHTS: Readonly<Record<string, number>> = { A: 3, B: 2, C: 1, D: 0
 const SATURATION = 1.2
 const LENGTH_NORM = { share: 0.4, average: 40 } as const
 
-/** Bonus for words that are adjacent both in the query and in the document. */
-const ADJACENCY_BONUS = 0.15
 /** A phrase may contain one other word between two of its words, such as `to`. */
 const PHRASE_GAP_MAX = 2
 /** Factor for a phrase whose words are scattered or in another order. */
@@ -23,7 +21,7 @@ const SCATTERED_FACTOR = 0.6
 /** Bonus for a name that consists only of matched words. */
 const NAME_BONUS = 0.25
 /** Share of the score that depends on how much of the query was matched. */
-const COVERAGE_WEIGHT = 0.5
+const COVERAGE_WEIGHT = 0.7
 
 /**
  * Credit for a query word that a document lacks, if its name or tags have a similar one: minimum
@@ -47,13 +45,6 @@ interface PartPlan {
   /** Inverse document frequency of each of its words, and of the whole part. */
   readonly masses: readonly number[]
   readonly mass: number
-}
-
-/** Two adjacent words of the query. */
-interface WordPair {
-  readonly first: number
-  readonly second: number
-  readonly bonus: number
 }
 
 /** Term in a document: its positions and BM25 value. */
@@ -85,7 +76,6 @@ const sumOf = (values: readonly number[]): number => values.reduce((sum, value) 
 export function createMatcher({ parts, idf }: QueryTerms): (candidate: Candidate) => Match {
   const numbers = numberTerms(parts)
   const plans = withoutRepetition(parts).map((part) => planPart(part, idf, numbers))
-  const pairs = findPairs(parts, idf, numbers)
   const total = sumOf(plans.map(({ weight, mass }) => weight * mass))
   return (candidate) => {
     const hits = findTermHits(candidate, idf, numbers)
@@ -99,7 +89,6 @@ export function createMatcher({ parts, idf }: QueryTerms): (candidate: Candidate
       mass += plan.weight * part.mass
     }
     if (variants.length === 0) return { score: 0, variants }
-    text += adjacencyBonus(pairs, hits)
     const covered = total === 0 ? 1 : mass / total
     const named = nameFactor(variants, candidate)
     const score = text * (1 - COVERAGE_WEIGHT + COVERAGE_WEIGHT * covered) * named
@@ -143,20 +132,6 @@ function planPart(
   const mass = sumOf(masses) || massOf(part.alternatives)
   const alternatives = numbered(part.alternatives)
   return { weight: part.weight, words, alternatives, literal, masses, mass }
-}
-
-function findPairs(
-  parts: readonly QueryPart[],
-  idf: QueryTerms['idf'],
-  numbers: ReadonlyMap<string, number>,
-): WordPair[] {
-  const words = parts.flatMap((part) => part.words.map((variants) => variants[0]?.terms[0]))
-  return words.slice(1).flatMap((second, i): WordPair[] => {
-    const first = words[i]
-    if (first === undefined || second === undefined) return []
-    const bonus = ADJACENCY_BONUS * (idf.get(first)! + idf.get(second)!)
-    return [{ first: numbers.get(first)!, second: numbers.get(second)!, bonus }]
-  })
 }
 
 function findTermHits(
@@ -245,17 +220,6 @@ function orderFactor(terms: readonly number[], hits: TermHits): number {
 
 const NO_POSITIONS: readonly number[] = []
 const positionsOf = (hit: TermHit | undefined): readonly number[] => hit?.positions ?? NO_POSITIONS
-
-/** Sums the bonuses of the query's word pairs that are adjacent in the document too. */
-function adjacencyBonus(pairs: readonly WordPair[], hits: TermHits): number {
-  let sum = 0
-  for (const { first, second, bonus } of pairs) {
-    const starts = positionsOf(hits[first])
-    if (starts.length === 0) continue
-    if (positionsOf(hits[second]).some((at) => starts.includes(at - 1))) sum += bonus
-  }
-  return sum
-}
 
 /** Returns 1 plus a bonus for the share of the name's words that were matched. */
 function nameFactor(variants: readonly MatchVariant[], { places, nameWords }: Candidate): number {

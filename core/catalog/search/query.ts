@@ -3,7 +3,7 @@ import { wordVectors } from './meaning/word-vectors.ts'
 import { joinVerbs } from './phrase-order.ts'
 import { readPricePhrase } from './price-phrase.ts'
 import { withoutRequestPhrase } from './request-phrase.ts'
-import { type Alternative, findSynonyms } from './synonyms.ts'
+import { type Alternative, findSynonyms, SMALL_WORDS } from './synonyms.ts'
 import { translateQuery } from './translate-query.ts'
 
 /** Adjacent words of a query that form one phrase. */
@@ -128,12 +128,17 @@ function splitIntoSpans(all: readonly QueryWord[]): QuerySpan[] {
 /** Weight of a word's meaning in another language. */
 const MEANING_WEIGHT = 0.9
 
-/** Splits a word that may be written as two: `qrcode`. */
+/** Splits a word that may be written as two, or as two with `to` between: `qrcode`, `csvtojson`. */
 function splitWord(word: string): Alternative[] {
   if (word.length < SPLIT.lengthMin || word.length > SPLIT.lengthMax) return []
   const ends = Array.from({ length: word.length - 2 * SPLIT.partMin + 1 }, (_, i) => i)
   return ends
-    .map((i) => [word.slice(0, i + SPLIT.partMin), word.slice(i + SPLIT.partMin)])
+    .map((i) => [word.slice(0, i + SPLIT.partMin), word.slice(i + SPLIT.partMin)] as const)
+    .flatMap(([left, right]) => {
+      const target = right.startsWith('to') ? right.slice(2) : ''
+      const halves = [[left, right]]
+      return target.length < SPLIT.partMin ? halves : [...halves, [left, target]]
+    })
     .filter((parts) => parts.every((part) => part.isWellFormed()))
     .map((words) => ({ words, weight: 0.9, ifAbsent: true }))
 }
@@ -156,8 +161,9 @@ function swapLetters(word: string): Alternative[] {
 /** Swaps of shorter words are often other words. */
 const SWAP = { lengthMin: 5, lengthMax: 20, weight: 0.85 } as const
 
-/** Joins words that may be written as one: `geo coding`. */
+/** Joins words that may be written as one: `geo coding`, but not `it is`. */
 function joinedWords(words: readonly string[], at: number, length: number): Alternative[] {
   const pair = length === 1 ? words.slice(at, at + 2) : words.slice(at, at + length)
-  return pair.length < 2 ? [] : [{ words: [pair.join('')], weight: 1 }]
+  if (pair.length < 2 || pair.every((word) => SMALL_WORDS.has(word))) return []
+  return [{ words: [pair.join('')], weight: 1 }]
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Candidate } from './check-draft.ts'
 import { spreadSellers, withoutImitations } from './fair-order.ts'
 import { createMatcher } from './match.ts'
-import { documentMeaning, meaningSimilarity, queryMeaning } from './meaning/text-meaning.ts'
 import type { Wish } from './query.ts'
 import type { ScoredCandidate } from './scored-candidate.ts'
 import type { Similarity } from './semantic/semantic-ranker.ts'
@@ -35,9 +34,6 @@ const FEATURED_DEPTH = 30
 const FEATURED_SCORE_SHARE = 0.5
 /** Full semantic similarity doubles the score. */
 const SEMANTIC_WEIGHT = 1
-/** Weight of the word vectors, and the number of hits that they compare. */
-const CLOSENESS_WEIGHT = 0.4
-const COMPARED_MAX = 30
 const SIMILARITY_SHOWN_FROM = 0.3
 /** Fewer calls are not significant. */
 const CALLS_SHOWN_FROM = 10
@@ -54,11 +50,10 @@ export function rankCandidates(
   candidates: readonly Candidate[],
   query: RankingQuery,
 ): ScoredCandidate[] {
-  const scored = candidates
+  const ranked = candidates
     .map(createScorer(query))
     .filter(({ score }) => score > 0)
     .toSorted(compareHits)
-  const ranked = weighByMeaning(scored, query)
   if (isAddress(query.text)) return ranked
   const listsAll = query.terms.parts.length === 0
   if (listsAll) return spreadSellers(ranked)
@@ -70,27 +65,6 @@ const compareHits = (a: ScoredCandidate, b: ScoredCandidate): number =>
   b.score - a.score ||
   a.candidate.price - b.candidate.price ||
   (a.candidate.id < b.candidate.id ? -1 : 1)
-
-/**
- * Reorders the first hits by the similarity of their meaning to the query, by the word vectors.
- * Similarities of an embedding API are part of the scores already, and count instead.
- */
-function weighByMeaning(
-  hits: readonly ScoredCandidate[],
-  { terms, similarity }: RankingQuery,
-): ScoredCandidate[] {
-  const meaning = similarity ? undefined : queryMeaning(terms)
-  if (!meaning) return [...hits]
-  const compared = hits.slice(0, COMPARED_MAX)
-  const factors = compared.map(({ candidate }) => {
-    const closeness = meaningSimilarity(meaning, documentMeaning(candidate))
-    return 1 + CLOSENESS_WEIGHT * Math.max(closeness, 0)
-  })
-  const least = Math.min(...factors)
-  return hits
-    .map((hit, i) => ({ ...hit, score: hit.score * (factors[i] ?? least) }))
-    .toSorted(compareHits)
-}
 
 /** Returns true for a host or URL, whose listings are shown one by one. */
 const isAddress = (text: string): boolean =>

@@ -12,7 +12,7 @@ export interface Alternative {
   readonly ifAbsent?: true
 }
 
-const WEIGHTS = { abbreviation: 0.95, equivalent: 0.7, narrower: 0.5 } as const
+const WEIGHTS = { abbreviation: 0.95, equivalent: 0.85, narrower: 0.7 } as const
 
 /** Reduces singular and plural, and forms of a verb, to the same root. */
 function wordRoot(word: string): string {
@@ -24,7 +24,9 @@ function wordRoot(word: string): string {
 }
 
 /** Small words that do not change what a phrase means, between its first and last word. */
-const SMALL_WORDS = new Set('a an the of to in into on at my your this that is are it'.split(' '))
+export const SMALL_WORDS = new Set(
+  'a an the of to in into on at my your this that is are it'.split(' '),
+)
 
 /** Two phrases that differ only in small words inside and inflections have the same key. */
 const phraseKey = (words: readonly string[]): string =>

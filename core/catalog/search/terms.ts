@@ -78,22 +78,9 @@ async function lookUpSpans(reader: Reader, cache: IndexCache, spans: readonly Qu
     return own.length > 0 && own.every(({ documents }) => documents === 0)
   }
   const absent = spans.map(({ words }) => words.every(isAbsent))
-  const asked = spans.map((span, i) => (absent[i] ? withRelatedWords(span) : usual[i]!))
+  const asked = spans.map((span, i) => (absent[i] ? span : usual[i]!))
   return { asked, rows: absent.includes(true) ? await lookUp(asked) : rows }
 }
-
-/** Adds words of similar meaning to a span that no document contains. */
-function withRelatedWords(span: QuerySpan): QuerySpan {
-  const [word, second] = span.words
-  if (word === undefined || second !== undefined) return span
-  const related = wordVectors()
-    .relatedTo(word, RELATED)
-    .map((other) => ({ words: [other.word], weight: RELATED.weight * other.similarity }))
-  return { ...span, alternatives: [...span.alternatives, ...related] }
-}
-
-/** Cosine from which a word may stand for another one. */
-const RELATED = { min: 0.68, limit: 6, weight: 0.6 } as const
 
 /** Returns the most significant terms with the factors for their postings. */
 export function termWeights({ parts, idf }: QueryTerms): ReadonlyMap<string, number> {

@@ -54,6 +54,8 @@ const FOREIGN_LETTER =
 interface Translations {
   /** English words by plain foreign words. */
   readonly phrases: ReadonlyMap<string, readonly string[]>
+  /** The same for phrases, by their words without endings. */
+  readonly inflected: ReadonlyMap<string, readonly string[]>
   /** Foreign words by their first letters. */
   readonly byPrefix: ReadonlyMap<string, readonly string[]>
   /** English words of unspaced scripts. */
@@ -66,6 +68,21 @@ const plain = (text: string): string => tokenize(text).map(withoutArticle).join(
 
 /** Arabic articles, some with the conjunction or preposition that is written with them. */
 const ARTICLES = ['\u0648\u0627\u0644', '\u0628\u0627\u0644', '\u0627\u0644', '\u0644\u0644']
+
+/** Endings of number and gender; a word keeps four letters. */
+const ENDINGS = ['as', 'es', 'is', 'os', 'a', 'e', 'i', 'o', 'n', 's', 'x']
+const STEM_MIN = 4
+
+/** Removes the ending of each longer word: `numero de telefono` and `numeros de telefono`. */
+const withoutEndings = (phrase: string): string =>
+  phrase
+    .split(' ')
+    .map((word) => {
+      const ending = ENDINGS.find((each) => word.endsWith(each)) ?? ''
+      const stem = word.slice(0, word.length - ending.length)
+      return stem.length < STEM_MIN ? word : stem
+    })
+    .join(' ')
 
 const withoutArticle = (word: string): string => {
   const article = ARTICLES.find((each) => word.startsWith(each) && word.length > each.length + 1)
@@ -97,8 +114,10 @@ function readTranslations(): Translations {
   const single = [...phrases.keys()].filter(
     (key) => !key.includes(' ') && key.length >= INFLECTION.lengthMin,
   )
+  const several = [...phrases].filter(([key]) => key.includes(' '))
   return {
     phrases,
+    inflected: new Map(several.map(([key, english]) => [withoutEndings(key), english])),
     byPrefix: Map.groupBy(single, (key) => key.slice(0, INFLECTION.prefixMin)),
     unspaced,
     unspacedMax: Math.max(...[...unspaced.keys()].map((key) => key.length)),
@@ -181,16 +200,17 @@ const isEnglish = (word: string): boolean =>
 
 /** Splits words into the longest phrases that can be translated, and single words. */
 function matchPhrases(words: readonly string[]): Unit[] {
-  const { phrases, phraseMax } = translations()
+  const { phrases, inflected, phraseMax } = translations()
+  const translationOf = (key: string) => phrases.get(key) ?? inflected.get(withoutEndings(key))
   const keys = words.map(withoutArticle)
   const units: Unit[] = []
   for (let at = 0; at < words.length; ) {
     let length = Math.min(phraseMax, words.length - at)
-    while (length > 1 && !phrases.has(keys.slice(at, at + length).join(' '))) length--
+    while (length > 1 && !translationOf(keys.slice(at, at + length).join(' '))) length--
     const original = words.slice(at, at + length).join(' ')
     const key = keys.slice(at, at + length).join(' ')
     const isKnown = length === 1 && isEnglish(original)
-    const english = phrases.get(key) ?? (isKnown ? undefined : translateForm(key))
+    const english = translationOf(key) ?? (isKnown ? undefined : translateForm(key))
     units.push({ original, english, isEvidence: english !== undefined && !isKnown })
     at += length
   }

@@ -25,6 +25,10 @@ describe('queries in other languages', () => {
     ['ترجمة النص إلى الفرنسية', 'translate text french'],
     ['पाठ का अनुवाद करें', 'text translate'],
     ['查询SSL证书', 'search ssl certificate'],
+    ['cotizaciones de tarjetas de crédito', 'price credit card'],
+    ['verificare numeri di telefono', 'check phone number'],
+    ['oversætte en faktura', 'translate invoice'],
+    ['satunnainen salasana', 'random password'],
   ] as const) {
     it(`reads "${text}" as "${words}"`, () => {
       expect(wordsOf(text)).to.equal(words)
@@ -61,11 +65,10 @@ describe('word vectors of search', () => {
     }
   })
 
-  it('find words of similar meaning', () => {
-    const related = wordVectors().relatedTo('automobile', { min: 0.5, limit: 20 })
-    const words = related.map(({ word }) => word)
-    expect(words.some((word) => ['car', 'cars', 'vehicle', 'vehicles', 'auto'].includes(word))).to
-      .be.true
+  it('are closer for words of similar meaning', () => {
+    expect(wordVectors().similarity('automobile', 'vehicle')).to.be.above(
+      wordVectors().similarity('automobile', 'poem'),
+    )
   })
 })
 

@@ -75,6 +75,20 @@ describe('understanding of queries', () => {
     expect(swapped?.ifAbsent).to.equal(true)
   })
 
+  const alternativesOf = (text: string): string[] =>
+    readQuery(text).spans.flatMap(({ alternatives }) =>
+      alternatives.map((one) => one.words.join(' ')),
+    )
+
+  it('splits a conversion that is written as one word into its formats', () => {
+    expect(alternativesOf('docxtomarkdown')).to.include('docx markdown')
+  })
+
+  it('joins words that may be written as one, but no two function words', () => {
+    expect(alternativesOf('wi fi')).to.include('wifi')
+    expect(alternativesOf('what year it is')).not.to.include('itis')
+  })
+
   it('splits no character in two', () => {
     const readings = readQuery('𐐨𐐩𐐪𐐫').spans[0]!.alternatives
     expect(readings.every(({ words }) => words.every((word) => word.isWellFormed()))).to.equal(true)
