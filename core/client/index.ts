@@ -196,7 +196,8 @@ export class HubClient {
       const once = () =>
         this.#signedIn(path, { ...message, headers }, payment ? undefined : signInUpTo)
       if (!retries && !payment) return once()
-      return sendWithRetries(once, { waitMs, onWait, signal: message.signal })
+      const isPaid = payment !== undefined
+      return sendWithRetries(once, { waitMs, onWait, signal: message.signal, isPaid })
     }
     const first = await request()
     const isOffer = isOffering(first) && payUpTo !== undefined
@@ -205,7 +206,9 @@ export class HubClient {
     const { status, headers } = response
     const isProblem = /^application\/problem\+json\b/.test(String(headers['content-type']))
     // Also with status 202: a pending payment has bought nothing yet.
-    if (isProblem || status < 200 || status > 299) throw new HubError(status, response.body)
+    if (isProblem || status < 200 || status > 299) {
+      throw new HubError(response, payment || undefined)
+    }
     return response
   }
 

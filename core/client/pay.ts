@@ -5,7 +5,7 @@ import { parseMppOffer } from '../payments/paying/mpp-offer.ts'
 import { parseOffer } from '../payments/paying/offer.ts'
 import { chooseTerms } from '../payments/paying/terms.ts'
 import { PaymentTermsError } from '../payments/paying/terms-error.ts'
-import { signPayment } from '../payments/paying/x402-client.ts'
+import { expiryOf, signPayment } from '../payments/paying/x402-client.ts'
 import type { HubResponse } from './transport.ts'
 
 /** Validity of a payment to a hub: longer than the longest deadline of a call, as hubs verify. */
@@ -45,8 +45,18 @@ export async function createPaymentHeader(
   return { [header.name.toLowerCase()]: header.value }
 }
 
+/** A payment that was signed for a seller. */
+export interface SellerPayment {
+  readonly header: Readonly<Record<string, string>>
+  /** Microdollars. */
+  readonly amount: bigint
+  readonly protocol: PaymentProtocol
+  /** Until when it can be taken. */
+  readonly expiresAt: Date
+}
+
 /**
- * Signs the header that pays a seller, by x402, or by MPP if it offers no x402 that can be paid.
+ * Signs a payment for a seller, by x402, or by MPP if it offers no x402 that can be paid.
  * @param hasAuthorization true if the request sends a header Authorization, which is not replaced
  * @throws PaymentTermsError if there is no offer, or none that can be paid within the limit
  */
@@ -55,12 +65,17 @@ export async function createSellerPayment(
   { headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>,
   { host, maxAmount }: PaymentLimit,
   hasAuthorization = false,
-): Promise<Readonly<Record<string, string>>> {
+): Promise<SellerPayment> {
   const now = systemClock.now()
   const policy = { host, maxAmount, ownWallets: [account.address], hasAuthorization }
   const terms = choosePayment({ headers, body: bytes }, policy, now)
-  const { header } = await signPayment(account, terms, now)
-  return { [header.name.toLowerCase()]: header.value }
+  const { header, ...signed } = await signPayment(account, terms, now)
+  return {
+    header: { [header.name.toLowerCase()]: header.value },
+    amount: signed.value,
+    protocol: terms.challenge ? 'mpp' : 'x402',
+    expiresAt: expiryOf(signed),
+  }
 }
 
 /** Offer of x402 with an entry that a transfer pays. */

@@ -8,12 +8,24 @@ export class HubError extends Error {
   readonly status: number
   readonly code: string
   readonly body: JsonObject
-  constructor(status: number, body: JsonObject) {
+  /** Microdollars that the hub reports as charged, also for a response such as 404. */
+  readonly charged: bigint
+  readonly callId: string | undefined
+  /** Header that carries the payment, to send the same request again with it. */
+  readonly payment: Readonly<Record<string, string>> | undefined
+
+  constructor(
+    { status, body, charged, callId }: HubResponse,
+    payment?: Readonly<Record<string, string>>,
+  ) {
     const { code, detail } = body as { code?: string; detail?: string }
     super(`${status} ${code ?? ''}: ${detail ?? ''}`)
     this.status = status
     this.code = code ?? 'unknown'
     this.body = body
+    this.charged = charged
+    this.callId = callId
+    this.payment = payment
   }
 }
 
@@ -62,7 +74,7 @@ export async function sendRequest(
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
+        ...lowerCase(headers),
         ...(route.apiKey === undefined ? {} : { authorization: `Bearer ${route.apiKey}` }),
       },
       ...(body === undefined ? {} : { body: serializeBody(body) }),
@@ -74,6 +86,10 @@ export async function sendRequest(
     throw new HubUnreachable(`The hub at ${origin} did not respond.`, { cause })
   }
 }
+
+/** Headers by lower-case names, which replace defaults of the same name. */
+const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
 /** Sends bytes unchanged and anything else as JSON. */
 const serializeBody = (body: unknown): string | Uint8Array =>
@@ -90,11 +106,15 @@ function toHubResponse(
     headers,
     bytes,
     body: parseBody(bytes.toString('utf8')),
-    charged: BigInt(one('x-charged-microdollars') ?? 0),
+    charged: microdollarsIn(one('x-charged-microdollars')),
     source: one('x-payment-source'),
     callId: one('x-call-id'),
   }
 }
+
+/** Parses an amount; zero for anything else, because a seller may send this header as well. */
+const microdollarsIn = (text: string | undefined): bigint =>
+  text !== undefined && /^\d{1,18}$/.test(text) ? BigInt(text) : 0n
 
 function parseBody(text: string): JsonObject {
   try {
@@ -119,6 +139,8 @@ export interface RetryOptions {
   readonly waitMs: number
   readonly onWait?: ((wait: ClientWait) => void) | undefined
   readonly signal?: AbortSignal | undefined
+  /** True if the request carries a payment. @defaultValue false */
+  readonly isPaid?: boolean
 }
 
 const FIRST_DELAY_MS = 250
@@ -131,7 +153,7 @@ const LONGEST_DELAY_MS = 5_000
  */
 export async function sendWithRetries(
   send: () => Promise<HubResponse>,
-  { waitMs, onWait, signal }: RetryOptions,
+  { waitMs, onWait, signal, isPaid = false }: RetryOptions,
 ): Promise<HubResponse> {
   let deadline: number | undefined
   for (let attempt = 1; ; attempt++) {
@@ -140,11 +162,12 @@ export async function sendWithRetries(
       throw error
     })
     const isAnswered = !(result instanceof HubUnreachable)
-    if (isAnswered && !isTemporary(result)) return attempt > 1 ? withEarlierCharge(result) : result
+    if (isAnswered && !isTemporary(result, isPaid))
+      return attempt > 1 ? withEarlierCharge(result) : result
     const delayMs = retryDelayMs(isAnswered ? result : undefined, attempt)
     deadline ??= elapsedMs() + waitMs
     if (elapsedMs() + delayMs > deadline) {
-      if (isAnswered) return result
+      if (isAnswered) return withEarlierCharge(result)
       throw result
     }
     const title = isAnswered ? result.body['title'] : undefined
@@ -157,14 +180,18 @@ export async function sendWithRetries(
 const TEMPORARY: ReadonlySet<number> = new Set([202, 409, 425, 429, 503])
 
 /**
- * Returns true if the same request will get another response soon. A refund ends an attempt. A
- * gateway error without the hub's request id comes from a proxy in front of a hub that restarts.
+ * Returns true if the same request will get another response soon. A receipt or a refund ends an
+ * attempt, but a payment that the hub has kept pays for the next one. A gateway error without the
+ * hub's request id comes from a proxy in front of a hub that restarts.
  */
-function isTemporary({ status, headers }: HubResponse): boolean {
+function isTemporary({ status, headers, body }: HubResponse, isPaid: boolean): boolean {
   if (headers['retry-after'] === undefined) {
     return status >= 502 && status <= 504 && headers['x-request-id'] === undefined
   }
-  return TEMPORARY.has(status) && headers['x-refund-reason'] === undefined
+  const { state } = (body['payment'] ?? {}) as { readonly state?: unknown }
+  if (isPaid && status >= 500 && state === 'kept') return true
+  const isEnded = headers['x-refund-reason'] !== undefined || headers['x-receipt'] !== undefined
+  return !isEnded && (TEMPORARY.has(status) || (isPaid && status >= 500))
 }
 
 /** Returns the response with the charge of an earlier attempt, whose response was lost. */

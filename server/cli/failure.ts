@@ -63,7 +63,7 @@ export function toFailure(error: unknown): Failure | undefined {
     })
   }
   if (!(error instanceof HubError)) return undefined
-  const { status, code, body } = error
+  const { status, code, body, charged } = error
   const text = (name: string): string | undefined =>
     typeof body[name] === 'string' ? body[name] : undefined
   const advice = text('advice')
@@ -73,7 +73,8 @@ export function toFailure(error: unknown): Failure | undefined {
   const message = reason === undefined || said.includes(reason) ? said : `${said} (${reason})`
   const isShown = advice !== undefined && /^See (?:reason|detail)\b/.test(advice)
   const hint = HINTS[code] ?? (isShown ? undefined : advice)
-  return new Failure(failureKind(status, code), message, hint, { code, details: body })
+  const details = { ...body, ...(charged > 0n && { charged_microdollars: Number(charged) }) }
+  return new Failure(failureKind(status, code), message, hint, { code, details })
 }
 
 function failureKind(status: number, code: string): FailureKind {

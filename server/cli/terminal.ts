@@ -53,7 +53,7 @@ export class Terminal {
       process.stderr.write(`${JSON.stringify({ error: { code, message, hint, details } })}\n`)
     } else {
       const lines = [`${this.style('red', 'error:')} ${stripControls(message)}`]
-      if (details['charged_microdollars'] !== undefined) {
+      if (Number.isSafeInteger(details['charged_microdollars'])) {
         lines.push(`charged: ${priceTag(BigInt(Number(details['charged_microdollars'])))}`)
       }
       if (hint) lines.push(`${this.style('cyan', 'hint:')} ${stripControls(hint)}`)

@@ -23,5 +23,5 @@ export const payTestCredits =
     const limit = { host: new URL(baseUrl()).hostname, maxAmount: amount }
     const offer = { headers, bytes: Buffer.from('{}') }
     const payment = await createSellerPayment(account, offer, limit)
-    await api(ROUTE, { body: order, headers: payment })
+    await api(ROUTE, { body: order, headers: payment.header })
   }

@@ -1,11 +1,11 @@
-import { payDirect } from '../../../core/client/direct.ts'
+import { PaymentUnresolved, payDirect } from '../../../core/client/direct.ts'
 import {
   type CallOptions,
   HubError,
   type HubResponse,
   type PaymentProtocol,
 } from '../../../core/client/index.ts'
-import type { Micros } from '../../../core/money.ts'
+import { type Micros, micros } from '../../../core/money.ts'
 import { type Context, clientWithKey, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
@@ -28,6 +28,9 @@ export interface PaymentFlags {
   readonly acceptPayTo?: string
 }
 
+/** Code of a failure after a payment was sent to a seller. */
+export const PAYMENT_UNRESOLVED = 'payment_unresolved'
+
 const PAYMENT_MODES = ['auto', 'credits', 'mpp', 'siwx', 'x402']
 const UNPAID: ReadonlySet<string> = new Set(['insufficient_credits', 'payment_required'])
 
@@ -48,8 +51,10 @@ export async function createBuyer(
     } catch (error) {
       const isUnpaid = error instanceof HubError && UNPAID.has(error.code)
       if (!isUnpaid || pay === 'credits' || call.options.dryRun) throw error
-      if (!(await confirmWalletPayment(context, error))) throw error
-      return payFromWallet(context, call, flags, 'x402')
+      const maxPrice = await confirmWalletPayment(context, error)
+      if (maxPrice === undefined) throw error
+      const options = { ...call.options, maxPrice }
+      return payFromWallet(context, { ...call, options }, flags, 'x402')
     }
   }
 }
@@ -78,12 +83,18 @@ const toProxyRequest = (
   return { url: address.href, method, headers, ...(body === undefined ? {} : { body }) }
 }
 
-/** Asks a person to confirm a wallet payment; agents pass `--pay x402` instead. */
-async function confirmWalletPayment({ terminal }: Context, { body }: HubError): Promise<boolean> {
+/**
+ * Asks a person to confirm a wallet payment; agents pass `--pay x402` instead.
+ * @returns the confirmed price, which is then the maximum
+ */
+async function confirmWalletPayment(
+  { terminal }: Context,
+  { status, body }: HubError,
+): Promise<Micros | undefined> {
   const price = Number(body['price_microdollars'] ?? Number.NaN)
-  if (!terminal.isInteractive || !Number.isSafeInteger(price)) return false
+  if (status !== 402 || !terminal.isInteractive || !Number.isSafeInteger(price)) return undefined
   const question = `No credits are left. Pay ${dollars(BigInt(price))} from your wallet, by x402?`
-  return (await terminal.confirm(question)) === true
+  return (await terminal.confirm(question)) === true ? micros(price) : undefined
 }
 
 /** Spends credits of the wallet, which signs for this call instead of using a key. */
@@ -112,14 +123,19 @@ async function payFromWallet(
   const { target, input, query, options } = call
   if (target.kind === 'external' && protocol === 'mpp')
     throw new Failure('usage', 'External APIs choose how they are paid.', 'Use `--pay x402`.')
+  if (target.kind === 'external' && options.dryRun)
+    throw new Failure('usage', 'Only the hub can ask a seller for its price.', 'Omit --pay.')
   const sandbox = await isSandbox(context)
   const wallet = await openOwnWallet(context, keystore)
   const payUpTo = options.maxPrice ?? 0n
-  if (target.kind === 'external')
-    return payDirect(wallet, toProxyRequest(target, input, query, options), payUpTo)
-  const { idempotencyKey: _, ...keyless } = options // the payment itself is what is not repeated
+  if (target.kind === 'external') {
+    const request = toProxyRequest(target, input, query, options)
+    return payDirect(wallet, request, payUpTo).catch((error: unknown) => {
+      throw error instanceof PaymentUnresolved ? unresolvedFailure(error) : error
+    })
+  }
   const payer = context.client({ wallet })
-  const paid = { ...keyless, method: target.method, payUpTo, protocol }
+  const paid = { ...options, method: target.method, payUpTo, protocol }
   const pay = () => payer.call(target.slug, target.path, input, paid)
   if (!sandbox) return pay()
   return pay().catch(async (error: unknown) => {
@@ -133,6 +149,22 @@ async function payFromWallet(
     return pay()
   })
 }
+
+/** Failure that warns of a second payment, in place of the hint that a retry is charged once. */
+const unresolvedFailure = (error: PaymentUnresolved): Failure =>
+  new Failure(
+    'upstream',
+    `${error.message} It may take ${dollars(error.amount)} until ${error.expiresAt.toISOString()}.`,
+    'Do not call again before: a repetition pays again.',
+    {
+      code: PAYMENT_UNRESOLVED,
+      details: {
+        amount_microdollars: Number(error.amount),
+        expires_at: error.expiresAt.toISOString(),
+      },
+      cause: error,
+    },
+  )
 
 /** Returns true if a facilitator reports an insufficient wallet balance. */
 const isInsufficientBalance = (error: unknown): boolean =>

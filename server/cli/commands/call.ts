@@ -8,7 +8,7 @@ import {
 import type { Context } from '../context.ts'
 import { Failure, toFailure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
-import { createBuyer } from './buyer.ts'
+import { createBuyer, PAYMENT_UNRESOLVED } from './buyer.ts'
 import { parseQuery } from './query-parameters.ts'
 import { parsePrice } from './search.ts'
 import { resolveTarget, type Target } from './target.ts'
@@ -29,6 +29,8 @@ export interface CallFlags {
 }
 
 const LINE_END = 0x0a
+/** One JSON value, unlike `application/x-ndjson`. */
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/
 
 /** Calls a native service, a listing's URL, or a saved tool. */
 export async function callCommand(context: Context, name: string, flags: CallFlags): Promise<void> {
@@ -53,7 +55,7 @@ export async function callCommand(context: Context, name: string, flags: CallFla
 /** Adds the idempotency key to an error, so that a retry is not charged twice. */
 function withRetryHint(error: unknown, idempotencyKey: string): unknown {
   const failure = toFailure(error)
-  if (!failure) return error
+  if (!failure || failure.code === PAYMENT_UNRESOLVED) return failure ?? error
   const { kind, message, code, details, cause } = failure
   const again = `Retry with --idempotency-key ${idempotencyKey}: it is charged once.`
   const hint = kind === 'unreachable' ? again : failure.hint
@@ -96,7 +98,12 @@ async function printResponse(
     idempotency_key: idempotencyKey,
     receipt: one('x-receipt') ?? null,
   }
-  if (output !== undefined) await writeFile(output, answer.bytes)
+  if (output !== undefined) {
+    await writeFile(output, answer.bytes).catch((cause: unknown) => {
+      const hint = 'The same call with this --idempotency-key gets the response again.'
+      throw new Failure('error', `Cannot write ${output}.`, hint, { details: facts, cause })
+    })
+  }
   if (terminal.json) {
     const body = output === undefined ? bodyValue(answer) : { file: output }
     return terminal.result({ ...facts, body }, () => '')
@@ -111,18 +118,22 @@ async function printResponse(
 }
 
 /** Formats a body: indented JSON for people, unchanged bytes for programs. */
-function formatBody({ bytes, headers, body }: HubResponse): Uint8Array {
+function formatBody(answer: HubResponse): Uint8Array {
+  const { bytes } = answer
   if (!process.stdout.isTTY) return bytes
-  const isJson = /json/.test(String(headers['content-type']))
-  if (!isJson)
-    return bytes.at(-1) === LINE_END ? bytes : Buffer.concat([bytes, Buffer.of(LINE_END)])
-  return Buffer.from(`${JSON.stringify('value' in body ? body['value'] : body, null, 2)}\n`)
+  const value = bodyValue(answer)
+  if (typeof value !== 'string') return Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
+  return bytes.at(-1) === LINE_END ? bytes : Buffer.concat([bytes, Buffer.of(LINE_END)])
 }
 
 function bodyValue({ bytes, headers }: HubResponse): unknown {
   const text = bytes.toString('utf8')
-  if (!/json/.test(String(headers['content-type']))) return text
-  return JSON.parse(text)
+  if (!JSON_TYPE.test(String(headers['content-type']))) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text // its service calls it JSON, and it is not
+  }
 }
 
 /** Parses --data: `@file`, `-` for standard input, or the data itself, as JSON if it is. */

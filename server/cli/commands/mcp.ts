@@ -60,6 +60,7 @@ async function forwardMessage(pipe: Pipe, line: string): Promise<void> {
         ...requestHeaders(message, state),
       },
     })
+    let isAnswered = id === undefined
     const isStream = String(response.headers['content-type']).includes('event-stream')
     for await (const text of isStream ? readEvents(response.body) : readBody(response.body)) {
       const answer = parse(text)
@@ -67,7 +68,9 @@ async function forwardMessage(pipe: Pipe, line: string): Promise<void> {
       const { protocolVersion } = (answer['result'] ?? {}) as { protocolVersion?: string }
       if (protocolVersion !== undefined) state.version = protocolVersion
       write(answer['jsonrpc'] === '2.0' ? answer : errorResponse(id, String(answer['detail'])))
+      isAnswered ||= answer['jsonrpc'] !== '2.0' || answer['id'] === id
     }
+    if (!isAnswered) write(errorResponse(id, `${url} answered ${response.statusCode}.`))
   } catch (error) {
     if (cancel.signal.aborted) return
     process.stderr.write(`hub mcp: ${(error as Error).message}\n`)

@@ -1,7 +1,7 @@
 import { HubError, newIdempotencyKey } from '../../../core/client/index.ts'
 import { MIN_TOP_UP, type Micros, usd } from '../../../core/money.ts'
 import { type Context, isSandbox } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { Failure, toFailure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { openWallet } from '../wallet.ts'
 import { requestTestMoney } from './test-money.ts'
@@ -30,7 +30,9 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
   const paying = client({ apiKey, wallet })
   if (sandbox) await requestTestMoney(context, apiKey, amount, address)
   const purchaseId = flags.purchaseId ?? newIdempotencyKey()
-  const purchased = await terminal.withSpinner('Paying', purchase(paying, amount, purchaseId))
+  const purchased = await terminal
+    .withSpinner('Paying', purchase(paying, amount, purchaseId))
+    .catch((error: unknown) => Promise.reject(withPurchaseId(error, purchaseId)))
   await terminal.result({ hub, ...purchased }, () =>
     [
       `Bought ${dollars(amount)} of credits.`,
@@ -38,6 +40,21 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
       `  transaction  ${String(purchased['transaction'])}`,
     ].join('\n'),
   )
+}
+
+/** Adds the id of the purchase to an error, so that a repetition does not pay twice. */
+function withPurchaseId(error: unknown, purchaseId: string): unknown {
+  const failure = toFailure(error)
+  if (!failure) return error
+  const { kind, message, code, details, cause } = failure
+  const isUncertain = kind === 'unreachable' || kind === 'upstream'
+  const again = `Repeat with --purchase-id ${purchaseId}: it is paid once.`
+  const more = { ...details, purchase_id: purchaseId }
+  return new Failure(kind, message, isUncertain ? again : failure.hint, {
+    code,
+    details: more,
+    cause,
+  })
 }
 
 function parseAmount(text: string): Micros {
@@ -85,6 +102,6 @@ async function purchase(buyer: Buyer, amount: Micros, purchaseId: string) {
     'error',
     'The payment is pending and not confirmed yet.',
     'Do not pay again; check `hub balance` in a few minutes.',
-    { code: 'payment_pending', details: { purchase_id: purchaseId } },
+    { code: 'payment_pending' },
   )
 }

@@ -203,7 +203,13 @@ async function installInto({
     if (error instanceof CannotEdit) return resultOf('refused', error.message)
     throw error
   }
-  if (!edit) return resultOf('unchanged')
+  const keepKey = async () => {
+    if (client.needsKeyFile) await replaceFile(reach.keyFile, `${await store.apiKey()}\n`)
+  }
+  if (!edit) {
+    if (!flags.dryRun) await keepKey() // it may be another one than before
+    return resultOf('unchanged')
+  }
   const after = apply(before ?? '', edit)
   if (flags.dryRun) {
     const secret = reach.inlineKey
@@ -211,7 +217,7 @@ async function installInto({
     terminal.note(secret ? shown.replaceAll(secret, 'ahk_…') : shown)
     return resultOf('would change')
   }
-  if (client.needsKeyFile) await replaceFile(reach.keyFile, `${await store.apiKey()}\n`)
+  await keepKey()
   const backup = before === undefined ? undefined : backupPath(file)
   if (backup) await replaceFile(backup, before!)
   await manifest.keep(file, { client: client.id, edit, created: before === undefined, backup })

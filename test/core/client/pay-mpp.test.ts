@@ -105,7 +105,7 @@ describe('the payment of an MPP challenge', () => {
     const payDirectly = (headers: Record<string, string>) =>
       createSellerPayment(account, { headers, bytes: Buffer.from('{}') }, limit)
     const paid = await payDirectly({ 'www-authenticate': challenges.issue(terms) })
-    expect(transferIn(challenges.read(paid['authorization']!)).value).to.equal(3_000n)
+    expect(transferIn(challenges.read(paid.header['authorization']!)).value).to.equal(3_000n)
     const accepts = [{ ...terms, scheme: 'upto' }]
     const offer = { x402Version: 2, resource: { url: 'http://hub.test:8402/' }, accepts }
     const metered = Buffer.from(JSON.stringify(offer)).toString('base64')

@@ -77,6 +77,16 @@ describe('the client waits for a response', () => {
     ])
   })
 
+  it('but not for another one than that of its receipt, whatever the status', async () => {
+    const headers = { ...SOON, 'x-receipt': 'signed', 'x-charged-microdollars': '900' }
+    for (const status of [202, 429]) {
+      steps = [{ status, headers, body: { code: 'queued' } }]
+      const told = (await failure(call('one'))) as { readonly charged: bigint }
+      expect(told.charged).to.equal(900n)
+      expect([steps, waits]).to.deep.equal([[], []])
+    }
+  })
+
   it('by the seconds of Retry-After, and gives up if they exceed the time left', async () => {
     const headers = { ...SOON, 'retry-after': '60' }
     steps = [{ status: 429, headers, body: { code: 'rate_limited' } }]
@@ -107,7 +117,12 @@ describe('the client waits for a response', () => {
     const offer = { x402Version: 2, resource: { url: 'http://127.0.0.1/x' }, accepts: [accepts] }
     const header = Buffer.from(JSON.stringify(offer)).toString('base64')
     const inUse = { ...inProgress, body: { code: 'payment_in_progress' } }
-    steps = [{ status: 402, headers: { 'payment-required': header } }, 'reset', inUse, inUse, done]
+    const kept: Step = {
+      status: 502,
+      headers: { ...SOON, 'x-refund-reason': 'upstream_error' },
+      body: { code: 'plugin_failed', payment: { state: 'kept' } },
+    }
+    steps = [{ status: 402, headers: { 'payment-required': header } }, 'reset', inUse, kept, done]
     const baseUrl = `http://127.0.0.1:${server.port}`
     const client = new HubClient({ baseUrl, wallet: { account, sandbox: true } })
     const { charged } = await client.call('echo', '/say', {}, { payUpTo: 1_000n })

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { generatePrivateKey } from 'viem/accounts'
 import { HubError } from '../../../core/client/index.ts'
 import { toFailure } from '../../../server/cli/failure.ts'
 import { useHub } from '../../support/suite.ts'
@@ -74,6 +78,33 @@ describe('hub, on failure,', function () {
       expect(exit).to.equal(6)
       const { details, hint } = JSON.parse(err).error
       expect(hint).to.include(`--idempotency-key ${details.idempotency_key}`)
+    })
+
+    it('to show the price of a seller', async () => {
+      const bea = user()
+      await bea.json('register')
+      const url = 'http://127.0.0.1:9/work' // would be unreachable
+      const shown = await bea.hub(['--json', 'call', url, '--dry-run', '--pay', 'x402'])
+      expect(shown.exit).to.equal(2)
+      expect(JSON.parse(shown.err).error.hint).to.equal('Omit --pay.')
+    })
+
+    it('twice for credits whose purchase got no response: the failure names its id', async () => {
+      const server = createServer((request, response) =>
+        request.url === '/health' ? response.end('{"sandbox":false}') : request.socket.destroy(),
+      ).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo
+      const keys = {
+        HUB_API_KEY: `ahk_${'0'.repeat(49)}`,
+        HUB_PRIVATE_KEY: generatePrivateKey(),
+        HUB_BASE_URL: `http://127.0.0.1:${port}`,
+      }
+      const { exit, err } = await user(keys).hub(['--json', '--yes', '--wait', '0', 'topup', '5'])
+      server.close()
+      expect(exit).to.equal(6)
+      const { details, hint } = JSON.parse(err).error
+      expect(hint).to.include(`--purchase-id ${details.purchase_id}`)
     })
 
     it('with HUB_API_KEY at a hub that a project file names', async () => {
@@ -155,8 +186,20 @@ describe('hub, on failure,', function () {
 
     it('with the reason of a refusal, instead of a hint that names it', () => {
       const body = { code: 'refused', detail: 'Send words.', reason: 'no_words' }
-      const refused = new HubError(422, { ...body, advice: 'See reason and detail.' })
-      expect(toFailure(refused)).to.include({ message: 'Send words. (no_words)', hint: undefined })
+      const refused = new HubError({
+        status: 422,
+        headers: {},
+        bytes: Buffer.alloc(0),
+        source: undefined,
+        body: { ...body, advice: 'See reason and detail.', charged_microdollars: 'none' },
+        charged: 500n,
+        callId: undefined,
+      })
+      const failure = toFailure(refused)
+      expect(failure).to.include({ message: 'Send words. (no_words)', hint: undefined })
+      expect(failure?.details, 'as the hub says, not the service').to.include({
+        charged_microdollars: 500,
+      })
     })
 
     it('without showing a key in any message', async () => {
