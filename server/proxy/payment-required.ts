@@ -170,7 +170,7 @@ export function saleTermsOf(
   { offering, price, metered, request }: Sale,
 ) {
   const { endpoint } = offering
-  const isMetered = metered !== undefined // also if it was quoted, and is fixed now
+  const isMetered = metered !== undefined
   const isFinal = !isMetered && (endpoint.streams === true || endpoint.prepaid === true)
   return {
     amount: price,

@@ -50,7 +50,7 @@ export async function quote(
     quoteId === undefined || inputError
       ? NOT_QUOTED
       : await findQuoted(deps, caller, found, requestHash, quoteId)
-  const { offering, amount, metered } = quoted && isCheaper(quoted, current) ? quoted : current
+  const { offering, amount, metered } = cheaperTerms(current, quoted)
   const isFinal = computed !== undefined || (!inputError && request.payment !== undefined)
   if (isFinal && limit !== undefined && amount > limit) {
     const name = request.maxPriceName ?? 'X-Max-Price'
@@ -95,10 +95,21 @@ interface QuotedPrice {
 
 type PriceTerms = Pick<PricedCall, 'offering' | 'metered'> & { readonly amount: Micros }
 
-/** Compares the prices of a unit, if both are metered in the same one, or else what is reserved. */
+/**
+ * Chooses the cheaper of the current price and a quote. The handler reports usage in the unit of
+ * the current price: the amount of a quote in another unit, or in none, is a fixed price.
+ */
+function cheaperTerms(current: PriceTerms, found: PriceTerms | undefined): PriceTerms {
+  if (!found) return current
+  const isSameUnit = found.metered?.unit === current.metered?.unit
+  const quoted = isSameUnit ? found : { ...found, metered: undefined }
+  return isCheaper(quoted, current) ? quoted : current
+}
+
+/** Compares the prices of a unit, if both are metered, or else what is reserved. */
 function isCheaper(one: PriceTerms, other: PriceTerms): boolean {
   const [a, b] = [one.metered, other.metered]
-  if (!a || !b || a.unit !== b.unit) return one.amount < other.amount
+  if (!a || !b) return one.amount < other.amount
   const difference = a.of.amount * b.of.per - b.of.amount * a.of.per
   return difference === 0n ? one.amount < other.amount : difference < 0n
 }

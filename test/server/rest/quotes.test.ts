@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/plugin/index.ts'
+import { metered } from '../../stories/metered-service.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
@@ -8,7 +9,7 @@ import { market, variablePriceService } from './variable-price-service.ts'
 const WORK = '/proxy/moving/work'
 
 describe('quotes and dry runs', () => {
-  const hub = useHub({ plugins: [variablePriceService] })
+  const hub = useHub({ plugins: [variablePriceService, metered('metered')] })
   let ada: TestAgent
   before(async () => {
     ada = await hub().agent()
@@ -47,6 +48,44 @@ describe('quotes and dry runs', () => {
       const { headers } = await call(WORK, { n: 1 }, { 'x-quote-id': String(body['quote_id']) })
       expect(headers['x-charged-microdollars']).to.equal('400')
     })
+
+    /** Changes a quote as if the price had been of that unit, or fixed, when it was made. */
+    const requote = (id: unknown, amount: bigint, unit: string | null) =>
+      hub().database.admin.query(
+        `WITH quoted AS (INSERT INTO hub.price (endpoint, version, amount, computed, commission_bps,
+             unit, unit_amount, unit_per)
+           SELECT p.endpoint, 1 + max(p.version), $2, false, 1000, $3::text,
+             CASE WHEN $3 IS NOT NULL THEN 1 END, CASE WHEN $3 IS NOT NULL THEN 1 END
+           FROM hub.quote q JOIN hub.price p USING (endpoint) WHERE q.id = $1 GROUP BY p.endpoint
+           RETURNING version)
+         UPDATE hub.quote SET amount = $2, price_version = (SELECT version FROM quoted)
+         WHERE id = $1`,
+        [id, amount, unit],
+      )
+
+    it('is a fixed price if it was metered and the price is fixed now', async () => {
+      const { body } = await quote()
+      await requote(body['quote_id'], 400n, 'tokens')
+      const { status, headers } = await call(
+        WORK,
+        { n: 1 },
+        { 'x-quote-id': String(body['quote_id']) },
+      )
+      expect([status, headers['x-charged-microdollars']]).to.deep.equal([200, '400'])
+    })
+
+    for (const unit of [null, 'pages']) {
+      it(`is a fixed price if the price is metered now (quoted unit: ${unit})`, async () => {
+        const input = { steps: [{ meter: 400, send: 'a' }] }
+        const { body } = await quote({ slug: 'metered', path: '/whole', input })
+        await requote(body['quote_id'], 300n, unit)
+        const { status, headers } = await call('/proxy/metered/whole', input, {
+          'x-quote-id': String(body['quote_id']),
+        })
+        expect([status, headers['x-charged-microdollars']]).to.deep.equal([200, '300'])
+        expect(headers).not.to.have.property('x-usage')
+      })
+    }
 
     it('covers the query of a GET', async () => {
       const { body } = await quote({ method: 'GET', input: { n: 3 } })
