@@ -1,7 +1,7 @@
 import type { CheerioAPI } from 'cheerio/slim'
 import type { ParentNode } from 'domhandler'
 import { isTag } from 'domhandler'
-import { type Measures, measure, measureOf } from './measure.ts'
+import { type Measures, measure } from './measure.ts'
 import { rowsOf } from './tables.ts'
 
 /** Kinds of pages; each keeps and drops different parts. */
@@ -75,26 +75,12 @@ const LISTING = { share: 0.4, prose: 1_000 } as const
 /** Kinds that may have hardly any prose. */
 const SPARSE: ReadonlySet<Kind> = new Set<Kind>(['forum', 'product', 'wiki'])
 
-/** Share and characters of the prose from which one `article` is the page's own. */
-const OWN_ARTICLE = { share: 0.6, prose: 250 } as const
-
 /** Returns the kind of a page without its surroundings: `listing` if hardly any prose is left. */
 export function kindWithin(root: ParentNode, declared: Kind): Kind {
-  const measures = measure(root)
-  const { prose, text } = measures.get(root)!
+  const { prose, text } = measure(root).get(root)!
   const isListing = prose < LISTING.share * text && prose < LISTING.prose
-  if (!isListing || SPARSE.has(declared)) return declared
-  const enough = Math.max(OWN_ARTICLE.share * prose, OWN_ARTICLE.prose)
-  return hasArticle(root, measures, enough) ? declared : 'listing'
+  return isListing && !SPARSE.has(declared) ? 'listing' : declared
 }
-
-const hasArticle = (node: ParentNode, measures: Measures, enough: number): boolean =>
-  node.children.some(
-    (child) =>
-      isTag(child) &&
-      measureOf(measures, child).prose >= enough &&
-      (child.name === 'article' || hasArticle(child, measures, enough)),
-  )
 
 /** Share of the text in data tables above which a page is a table. */
 const TABLE_SHARE = 0.6

@@ -8,7 +8,7 @@ import {
 } from 'domhandler'
 import { removeAround } from './clean.ts'
 import { dateOf } from './dates.ts'
-import { holdsAny, isHeading } from './elements.ts'
+import { findElement, holdsAny, isHeading } from './elements.ts'
 import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { isListedArticle, leadsOutside, leadsToNetworks } from './links.ts'
@@ -173,6 +173,8 @@ export function trim(
     }
     return false
   })
+  const isText = (element: Element): boolean => measureOf(measures, element).prose * 2 > whole
+  if (findElement(root, (node) => isHeading(node) && isText(node))) return marginal
   for (const node of annotated) removeText(node, marginal)
   if (!LISTS_LINKS.has(kind)) {
     if (kind !== 'forum') {

@@ -88,7 +88,6 @@ export const RULES: Readonly<Record<string, Variant>> = {
     'kind',
     'kindWithin',
   ),
-  'articles of a listing': no('kind', 'hasArticle'),
   'declared text': no('extract', 'lacksArticle'),
   'declared description': no('extract', 'lacksDescription'),
 }
@@ -174,12 +173,6 @@ const VALUES: readonly Threshold[] = [
     'kind',
     'LISTING',
     ['{ share: 0.25, prose: 700 }', '{ share: 0.5, prose: 1_500 }'],
-    ['kindWithin'],
-  ),
-  threshold(
-    'kind',
-    'OWN_ARTICLE',
-    ['{ share: 0.4, prose: 150 }', '{ share: 0.8, prose: 400 }'],
     ['kindWithin'],
   ),
   threshold('extract', 'DECLARED_SHARE', ['0.25', '0.6'], ['lacksArticle', 'lacksDescription']),

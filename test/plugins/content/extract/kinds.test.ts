@@ -27,11 +27,6 @@ describe('a page that lists others', () => {
     for (const ship of SHIPS) expect(text).to.include(`Ferry ${ship}`)
     expect(text).not.to.include('kettle')
   })
-
-  it('is no listing if an article stands among many links to others', () => {
-    const short = page(PARAGRAPHS).replace('</main>', `</main><div>${CARDS.repeat(4)}</div>`)
-    expect(articleIn(short)).to.include({ kind: 'article', text: TEXT })
-  })
 })
 
 describe('the page of a product', () => {

@@ -49,6 +49,11 @@ describe('a line or part that is not of the text', () => {
 })
 
 describe('a line or part of the text', () => {
+  it('is kept: a headline that is the whole text of a post, even as the title of the page', () => {
+    const html = `<title>${POST}</title><body><main><h1>${POST}</h1></main>`
+    expect(extract(html, 'https://forum.ferry.example/t/oak/17').text).to.equal(POST)
+  })
+
   for (const name of ['social-embed', 'video-container', 'twitter-tweet']) {
     it(`is kept: a post that is embedded in "${name}", with its signature`, () => {
       const post = `<div class="${name}"><blockquote><p>${POST}</p>— Mara Holm (@mara)
