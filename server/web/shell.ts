@@ -56,17 +56,22 @@ const TEST_MODE = html`<button type="button" class="badge fair" popovertarget="t
 </button><div id="test-mode" class="popover" popover>This is a sandbox. It uses test money; real
 wallets cannot pay here.</div>`
 
-const accountMenu = ({ name, credits }: Visitor): Html =>
-  html`<button type="button" class="menu-button account-button" popovertarget="account-menu"
-aria-label="Account menu, ${formatDollars(credits)} credits">${icon('user-circle')}${formatDollars(
-    credits,
-  )}</button><div id="account-menu" class="popover" popover><p>Signed in as<br>
+/** Credits in the header: whole cents from a dollar on, so that it stays one line on a phone. */
+const roundedCredits = (credits: bigint): bigint =>
+  credits < 1_000_000n ? credits : credits - (credits % 10_000n)
+
+const accountMenu = ({ name, credits }: Visitor): Html => {
+  const shown = formatDollars(roundedCredits(credits))
+  return html`<button type="button" class="menu-button account-button" popovertarget="account-menu"
+aria-label="Account menu, ${shown} credits">${icon('user-circle')}${shown}
+</button><div id="account-menu" class="popover" popover><p>Signed in as<br>
 <strong>${name.startsWith('0x') ? breakableHex(name) : name}</strong></p>
 <p class="muted">${formatDollars(credits)} credits</p><ul>
 <li><a href="/topup">Add credits</a></li><li><a href="/account/keys">Keys</a></li>
 <li><a href="/account/history">History</a></li>
 <li><a href="/account/sessions">${icon('arrow-right-start-on-rectangle')}Sign out</a></li>
 </ul></div>`
+}
 
 /** Areas of up to this number of links in all are open, not only the current one. */
 const MAX_OPEN_LINKS = 14
