@@ -115,7 +115,7 @@ export interface Config extends DatabaseConfig {
   readonly otlpEndpoint: string | undefined
   /** True if contract wallets may sign (ERC-1271, ERC-6492); each check is a chain request. */
   readonly contractWallets: boolean
-  /** Mail server and sender; undefined: no sign-in by email (a sandbox writes mails to files). */
+  /** Mail server and sender; undefined: no sign-in by email (a sandbox writes emails to files). */
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined
   /** Local test sellers that the egress guard allows; sandbox only. */
   readonly sandboxHosts: SandboxHosts
@@ -250,7 +250,7 @@ const destinationsOf = (e: Environment) => ({
   backup: backupSettings(e),
 })
 
-/** Mail settings. The default sender uses the public host, because receivers check the domain. */
+/** Email settings. The default sender uses the public host, because receivers check the domain. */
 function mailOf({ SMTP_URL: smtpUrl, HUB_MAIL_FROM, HUB_BASE_URL }: Environment): Config['mail'] {
   if (smtpUrl === undefined) return undefined
   const host = HUB_BASE_URL === undefined ? 'localhost' : new URL(HUB_BASE_URL).hostname

@@ -6,8 +6,8 @@
  * - `kept`: an x402 payment was received and pays for the next attempt
  * - `pending`: an x402 payment was or may have been sent; the same payment returns the outcome
  * - `settled`: the caller has paid, and its response is no longer stored
- * - `refunded`: the caller had paid, and the charge was given back
- * - `unknown`: the failure does not tell; a dry run moves nothing
+ * - `refunded`: the caller had paid, and the charge was refunded
+ * - `unknown`: the failure does not show it; a dry run moves nothing
  * - `uncertain`: the call may have been charged, and a repetition would be charged again
  * - `unconfirmed`: the request may have made its change, and a repetition would make it again
  */

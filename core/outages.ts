@@ -26,7 +26,7 @@ export interface OutageOptions {
   readonly now?: () => number
 }
 
-/** Pause between two lines about an outage that goes on. */
+/** Pause between two log lines about the same outage. */
 const SUMMARY_MS = 60_000
 /** Lines per outage about different errors; more are only counted. */
 const LINES_MAX = 20

@@ -52,7 +52,7 @@ export const REQUEST_FAULTS = {
   price_exceeds_max: [
     402,
     'Price exceeds your maximum',
-    'Raise the limit that detail names, or do not call.',
+    'Raise the limit that detail names, or do not make the call.',
   ],
   admin_only: [
     403,
@@ -72,7 +72,7 @@ export const REQUEST_FAULTS = {
   own_account: [
     403,
     'Your own account',
-    'Nobody decides about accounts, keys, providers or calls of their own. Ask somebody else.',
+    'You cannot decide about your own accounts, keys, providers or calls. Ask somebody else.',
   ],
   email_account_required: [
     403,
@@ -170,7 +170,7 @@ export const REQUEST_FAULTS = {
   service_state: [
     409,
     'Not possible in this state',
-    'The detail says what this state does not allow, and which states are next.',
+    'See detail for what this state does not allow, and for the next states.',
   ],
   owner_not_possible: [409, 'Owner not possible', 'See detail; nothing was changed.'],
   service_changed: [
@@ -195,7 +195,7 @@ export const REQUEST_FAULTS = {
   answer_expired: [
     410,
     'Response expired',
-    'The request was paid and answered. Its response is no longer stored; see receipt.',
+    'The call was paid and delivered. Its response is no longer stored; see receipt.',
   ],
   response_lost: [
     410,
@@ -204,7 +204,7 @@ export const REQUEST_FAULTS = {
       'again with a new Idempotency-Key.',
     1,
   ],
-  listing_removed: [410, 'Listing removed', 'Its owner does not want it to be listed.'],
+  listing_removed: [410, 'Listing removed', 'Its owner has opted out.'],
   nonce_expired: [410, 'Nonce expired', 'Get a new challenge and sign it in time.'],
   quote_expired: [410, 'Quote expired', 'Get a new quote: each is valid for five minutes.'],
   link_expired: [410, 'Link expired', 'Request a new email; its link is valid for 15 minutes.'],
@@ -241,7 +241,7 @@ export const REQUEST_FAULTS = {
     'Billing details required',
     'Send your legal name and country first: PUT /v1/billing, or /account/documents.',
   ],
-  document_not_available: [409, 'Document not available', 'The detail says what it waits for.'],
+  document_not_available: [409, 'Document not available', 'See detail for the reason.'],
   schema_not_allowed: [422, 'Schema not allowed', 'See issues[] for each place and its reason.'],
   listing_refused: [422, 'Not listed', 'See refused[].lines; nothing was listed.'],
   not_payable: [422, 'Not payable', 'The URL does not require payment: call it directly.'],

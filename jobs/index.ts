@@ -9,7 +9,7 @@ import { workQueues } from './queues.ts'
 import { Runner, SUPERVISION } from './runner.ts'
 import { createSubscribers, logLowBalance, workLowBalanceQueue } from './subscribers.ts'
 
-/** Time that pending runs and queue work get to finish on stop. */
+/** Maximum time for pending runs and queue work to finish on stop. */
 const STOP_MS = 10_000
 
 /**

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { elapsedMs } from '../core/clock.ts'
 import type { Job } from './job.ts'
 
-/** Pause between two records of a job that succeeds again and again. */
+/** Minimum time between two records of a job that keeps succeeding. */
 const RECORD_EVERY_MS = 10_000
 
 /** Records in the database when jobs succeed and fail, for the metrics of all processes. */
@@ -15,7 +15,7 @@ export class JobRuns {
     this.#pool = pool
   }
 
-  /** Never fails: a database that is out of reach is reported by the job itself. */
+  /** Never throws: the job itself reports an unreachable database. */
   async record(name: string, { everySeconds }: Job, startedAt: number, ok: boolean): Promise<void> {
     const now = elapsedMs()
     const recordedAt = this.#recordedAt.get(name)

@@ -37,7 +37,7 @@ const ifDiscovering =
   async ({ discovery }, stopping) =>
     discovery && work({ ...discovery, stopping })
 
-/** Deletes what the retention policy allows to delete. */
+/** Deletes the data that the retention policy allows to delete. */
 const deleting =
   (...names: readonly DeletionName[]): Job['run'] =>
   async ({ pool, retention }) => {

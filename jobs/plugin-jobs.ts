@@ -2,7 +2,7 @@ import { refreshServiceState } from '../core/catalog/services/catalog.ts'
 import type { AnyService, Schedule } from '../core/plugin/index.ts'
 import type { Job, JobDeps } from './job.ts'
 
-/** Time that a run gets to stop after its deadline aborts it. */
+/** Maximum time for a run to stop after its deadline has aborted it. */
 const GRACE_SECONDS = 60
 const LISTING_SECONDS = 30
 

@@ -15,7 +15,7 @@ interface ReconcileDeps {
 
 const MS_PER_SECOND = 1_000n
 const PERIOD_SECONDS = 55
-/** Before the first entry: more than any payment takes that it could be about. */
+/** Time before the first entry that is read too: more than any payment takes. */
 const LOOK_BACK_BLOCKS = 10_000n
 
 /**

@@ -49,8 +49,8 @@ export async function verifyLedgerJob({
 }
 
 /**
- * Verifies all entries once a day, also those that `verifyLedgerJob` verified when they were new:
- * finds rows that were changed later without their seals.
+ * Verifies all entries once a day, including those that `verifyLedgerJob` has verified: finds rows
+ * that were changed later without their seals.
  */
 export async function verifyFullyJob({
   pool,

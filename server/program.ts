@@ -25,13 +25,13 @@ const loadParts = async (): Promise<Parts> => ({
 })
 const USAGE = `usage: node server/main.ts COMMAND
 
-  serve    run the hub (default) [--reset-chain]: in a sandbox, replace the chain by a new one
-  jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
+  serve    run the hub (default) [--reset-chain: in a sandbox, replace the chain with a new one]
+  jobs     run only the jobs, for servers with HUB_JOBS=off
   migrate  apply | plan | status: prepare the database with the login of its owner
   backup   back up the database and the keys, encrypted: see \`backup --help\`
   restore  restore a backup, and verify it: see \`restore --help\`
-  demo     play the whole story once, in a sandbox of its own [--json]
-  ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
+  demo     run a scripted tour in a sandbox of its own [--json]
+  ledger   verify | balances | export …: for finance, see \`ledger --help\`
   payments status | list | pause | resume: for operators, see \`payments --help\`
   keys     list | rotate | retire | reseal | rewrap: for operators, see \`keys --help\`
   cluster  status | check | move …: the nodes of a ledger on Citus, see \`cluster --help\`
@@ -144,7 +144,7 @@ async function restore(args: readonly string[]): Promise<number> {
   return runAlone('restore', restoreCommand(readConfig()), args)
 }
 
-/** Runs a command that opens no database by itself. */
+/** Runs a command that opens no database of the hub. */
 async function runAlone(name: string, command: Command, args: readonly string[]): Promise<number> {
   const { runCommand } = await import('./commands/run-program.ts')
   const connect = () => Promise.reject(new Error(`${name} opens its own connections`))
@@ -246,7 +246,7 @@ try {
   const errors = isServer ? undefined : watchUnhandledErrors(log, NO_DRAIN)
   await exitProcess((await command(args)) || (errors?.exitCode ?? 0))
 } catch (error) {
-  // The first process reports the same error of the configuration.
+  // The primary process reports the same error of the configuration.
   if (!isWorker()) process.stderr.write(`${scrub(describeFailure(error), secretValues())}\n`)
   await exitProcess(1)
 }

@@ -30,7 +30,7 @@ const main = (text: string): Planted[0] => ({ 'server/program.ts': text })
 
 const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Planted>>>> = {
   'every import stays within its layer': {
-    'core on a door': [
+    'core on an entry point': [
       { 'core/a.ts': "import { b } from '../server/b.ts'\n" },
       /core\/a\.ts may not import server\/b\.ts: .*take what is needed as a parameter/,
     ],
@@ -54,7 +54,7 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
       { 'plugins/index.ts': "import { a } from './x/inside.ts'\n" },
       /plugins\/index\.ts may not import plugins\/x\/inside\.ts: .*index\.ts/,
     ],
-    'a job on a door, when it runs': [
+    'a job on an entry point, at run time': [
       { 'jobs/a.ts': "const b = await import('../server/b.ts')\n" },
       /jobs\/a\.ts may not import server\/b\.ts: share it through core/,
     ],
@@ -62,7 +62,7 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
       { 'jobs/a.ts': "new Worker(new URL('../plugins/x/w.ts', import.meta.url))\n" },
       /jobs\/a\.ts may not import plugins\/x\/w\.ts/,
     ],
-    'a door on a job': [
+    'an entry point on a job': [
       { 'server/rest/a.ts': "import { jobs } from '../../jobs/index.ts'\n" },
       /server\/rest\/a\.ts may not import jobs\/index\.ts: only server\/program\.ts/,
     ],
@@ -78,7 +78,7 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
       { 'core/client/proofs/a.ts': "import { b } from '../../crypto/merkle.ts'\n" },
       /proofs\/a\.ts may not import core\/crypto\/merkle\.ts: .*no code of the hub/,
     ],
-    'the command line on a door': [
+    'the command line on another entry point': [
       { 'server/cli/a.ts': "import {\n  b,\n} from '../body.ts'\n" },
       /server\/cli\/a\.ts may not import server\/body\.ts/,
     ],

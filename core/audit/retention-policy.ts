@@ -111,7 +111,7 @@ export const DELETION_RULES = {
     job: 'prune-challenges',
   },
   mail: {
-    data: 'Mails with their recipient: until sent, or expired.',
+    data: 'Emails with their recipient: until sent, or expired.',
     table: 'hub.mail',
     since: 'expires_at',
     days: 0,

@@ -55,11 +55,11 @@ const NON_DURABLE_SETTINGS = {
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
 const READY = 'database system is ready to accept connections'
-/** Output when another server still shuts down or left processes behind, or the port is taken. */
+/** Output of a server that fails because another one still shuts down, or the port is taken. */
 const TRANSIENT_FAILURE =
   /lock file "[^"]*" already exists|pre-existing shared memory|could not bind/
 const TRANSIENT_RETRY_MS = 30_000
-/** Recovery after a crash replays at most 2 GB of log. */
+/** Maximum time to start. Long, because recovery after a crash may replay 2 GB of log. */
 const READY_MS = 180_000
 
 /**
@@ -111,7 +111,7 @@ export async function runningUrl(dataDir: string): Promise<string | undefined> {
   return (await isReachable(url)) ? url : undefined
 }
 
-/** A server that is down refuses at once; one on a busy machine may need seconds to respond. */
+/** Long, because a server on a busy machine may need seconds; one that is down refuses at once. */
 const RESPONSE_TIMEOUT_MS = 20_000
 
 async function isReachable(connectionString: string): Promise<boolean> {
@@ -218,7 +218,7 @@ async function launch(
 }
 
 const POLL_MS = 10
-/** Delay for the last output of a process, which may arrive after its exit. */
+/** Wait for the last output of a process, which may arrive after its exit. */
 const TAIL_MS = 50
 
 async function waitUntilReady(server: ManagedProcess): Promise<boolean> {

@@ -17,7 +17,7 @@ export interface HubDatabase {
   readonly pooled: boolean
   /** The same login without a pooler. */
   readonly directUrl: string
-  /** Login of the ledger and of finance (role `hub_finance`), which alone may post; direct. */
+  /** Login of the ledger and of finance (role `hub_finance`); only this one may post. Direct. */
   readonly financeUrl: string
   /** Login of the owner, for migrations; undefined: `npm run migrate` has to apply them. */
   readonly ownerUrl: string | undefined

@@ -111,7 +111,7 @@ export async function acquireMigrationLock(
   })
 }
 
-/** Lock key of an untrusted plugin's migrations, so that they block only one another. */
+/** Lock key of an untrusted plugin's migrations, which block only each other. */
 async function pluginLockKey(client: Client): Promise<bigint> {
   const { rows } = await client.query('SELECT hashtextextended(session_user, 8402)::text AS key')
   return BigInt(rows[0].key)

@@ -6,7 +6,7 @@ export interface PlannedMigration {
   readonly name: string
   /** Schema of a plugin; undefined: the hub's. */
   readonly schema?: string | undefined
-  /** expand: they may go on. contract: stop them first. Unmarked files count as contract. */
+  /** expand: they may keep running. contract: stop them first. Unmarked files count as contract. */
   readonly kind: 'expand' | 'contract'
 }
 

@@ -40,7 +40,7 @@ export interface PoolOptions {
 
 /** Milliseconds in which a pool has at most `maxAtFirst` connections. */
 const FIRST_MS = 3_000
-/** Idle time before a connection is closed; a new one may delay a page by 50 ms. */
+/** Idle time before a connection is closed. Long, because a new one may delay a page by 50 ms. */
 const IDLE_MS = 300_000
 
 const INT8 = 20

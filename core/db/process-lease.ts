@@ -23,7 +23,7 @@ export class ProcessLease {
     this.#pool = pool
   }
 
-  /** Takes the lease, before anything is begun under it. */
+  /** Takes the lease, before this process begins anything under it. */
   static async open(pool: Pool): Promise<ProcessLease> {
     const lease = new ProcessLease(pool)
     await lease.#renew()
@@ -32,9 +32,9 @@ export class ProcessLease {
   }
 
   /**
-   * Runs a release of something that this process had begun. If the database is out of reach, runs
-   * it again each second until it succeeds: while this process lives, nobody else releases it. The
-   * caller waits for a second at most.
+   * Runs a release of something that this process had begun. If the database is unreachable,
+   * runs it again each second until it succeeds, because no other process releases it while this
+   * one lives. The caller waits for a second at most.
    */
   async release(work: () => Promise<unknown>): Promise<void> {
     const released = work().catch(() => {
@@ -43,18 +43,18 @@ export class ProcessLease {
     await withDeadline(RELEASE_WAIT_MS, released).catch(() => {})
   }
 
-  /** Ends the lease: others may take over at once what is left. */
+  /** Ends the lease, so that other processes may take over unfinished work at once. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await ProcessLease.end(this.#pool, this.id)
   }
 
-  /** Ends the lease of a process that has ended. Without it, the lease ends by itself. */
+  /** Ends the lease of a process that has ended. Without it, the lease expires. */
   static async end(pool: Pool, id: string): Promise<void> {
     await pool.query('DELETE FROM hub.process WHERE id = $1', [id]).catch(() => {})
   }
 
-  /** A failure is not logged: other code reports an unreachable database. */
+  /** Renews the lease. Does not log a failure: other code reports an unreachable database. */
   async #beat(): Promise<void> {
     if (this.#isBeating) return
     this.#isBeating = true

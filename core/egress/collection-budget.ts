@@ -2,7 +2,7 @@
 export interface Collection {
   /** Bytes collected so far. */
   readonly size: number
-  /** Ends the collection, because all together take too much memory. */
+  /** Ends the collection because all collections together use too much memory. */
   abandon(): void
 }
 

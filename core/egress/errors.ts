@@ -2,15 +2,14 @@ import type { EgressResponse } from './http.ts'
 
 /** Errors of requests to foreign hosts; the keys are codes of core/errors.ts. */
 const TEXT = {
-  validation_failed: 'The request cannot be sent as it is.',
-  destination_not_allowed:
-    'The hub does not connect there: only to names that resolve to public addresses alone.',
+  validation_failed: 'The request cannot be sent in this form.',
+  destination_not_allowed: 'The hub connects only to hosts whose addresses are all public.',
   upstream_unreachable: 'The destination could not be reached.',
-  upstream_timeout: 'The destination did not answer in time.',
+  upstream_timeout: 'The destination did not respond in time.',
   upstream_tls: 'The destination has no valid certificate for its name.',
-  upstream_too_large: 'The destination answered with more than the hub takes.',
-  upstream_redirect: 'The destination redirects; the hub never follows.',
-  upstream_error: 'The destination did not answer properly.',
+  upstream_too_large: 'The response of the destination exceeds the maximum size.',
+  upstream_redirect: 'The destination redirects; the hub follows no redirects.',
+  upstream_error: 'The destination sent an invalid response.',
 } as const
 
 export type EgressCode = keyof typeof TEXT
@@ -30,7 +29,7 @@ interface EgressDetails {
 export class EgressError extends Error {
   override readonly name = 'EgressError'
   readonly code: EgressCode
-  /** False only if certainly no byte of the request left this machine. */
+  /** False only if no byte of the request can have left this machine. */
   readonly sent: boolean
   /** Response received so far; the body is empty unless it was complete. */
   readonly response: EgressResponse | undefined

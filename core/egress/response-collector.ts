@@ -8,7 +8,7 @@ type Controller = Dispatcher.DispatchController
 
 const MIB = 1_048_576
 const BODY_MAX = 32 * MIB
-/** Total time of a streamed response. */
+/** Maximum total time of a streamed response. */
 const STREAM_MS = 300_000
 const REDIRECTS: readonly number[] = [300, 301, 302, 303, 305, 307, 308]
 
@@ -25,7 +25,7 @@ export class ResponseCollector implements Dispatcher.DispatchHandler, Collection
   readonly #reject: (error: EgressError) => void
   /** Undefined until the request is sent. */
   #controller: Controller | undefined
-  /** Why the caller stopped waiting. */
+  /** Reason why the caller stopped waiting. */
   #abandoned: EgressError | undefined
   #response: EgressResponse | undefined
   #chunks: Buffer[] = []

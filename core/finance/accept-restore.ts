@@ -11,10 +11,10 @@ import { verifyLedger } from '../ledger/verify.ts'
 import { OutgoingSwitch } from '../payments/operations/outgoing-switch.ts'
 
 /**
- * Accepts that the database was restored from a backup, which lacks entries that the hub has signed
- * already: moves the retained checkpoints of these entries away, so that verification passes
- * again. What the backup does contain must be sound and agree with all other retained
- * checkpoints. Pauses outgoing payments.
+ * Accepts that the database was restored from a backup that lacks entries that the hub has signed:
+ * moves the retained checkpoints of these entries away, so that verification passes again. The
+ * content of the backup must be sound and agree with all other retained checkpoints. Pauses
+ * outgoing payments.
  * @returns the checkpoints that were moved away
  * @throws Fault `not_booked` if nothing is ahead, or the ledger is not sound
  */

@@ -15,7 +15,7 @@ import {
   withActContext,
 } from './staff-acts.ts'
 
-/** Credits of a main key that does not work any more. */
+/** Credits of a revoked or expired main key. */
 export interface UnusableCredits {
   readonly keyId: string
   /** Wallet or email address of its owner. */
@@ -75,10 +75,11 @@ export const proposeBreakage = (
     return submitAct(context, act, executeBreakage(deps, act))
   })
 
-/** @throws Fault `not_booked` if the key has none, or works */
+/** Returns the credits of a key. @throws Fault `not_booked` if it has none, or is still valid */
 async function readCredits(client: ClientBase, keyId: string): Promise<Micros> {
   const [found] = await listUnusableCredits(client, keyId)
-  if (!found) throw new Fault('not_booked', `${keyId} is no revoked or expired key with credits.`)
+  if (!found)
+    throw new Fault('not_booked', `${keyId} is not a revoked or expired key with credits.`)
   return found.credits
 }
 
@@ -92,7 +93,7 @@ export const executeBreakage =
     const before = await readCredits(client, subject)
     const amount = micros(BigInt(String(terms['amount'])))
     if (amount > before) {
-      throw new Fault('not_booked', `Key ${subject} has ${priceTag(before)}, which is less.`)
+      throw new Fault('not_booked', `Key ${subject} has only ${priceTag(before)}.`)
     }
     const poster = ledgerInTransaction(ledger, client)
     const owner = await poster.account(creditsOf(subject))

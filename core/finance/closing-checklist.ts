@@ -36,11 +36,11 @@ export interface ChecklistItem {
   readonly description: string
   /** Advice on how to meet it. */
   readonly advice: string
-  /** Number of what is missing; zero if the condition is met. */
+  /** Number of open items; zero if the condition is met. */
   readonly open: bigint
 }
 
-/** Verification runs every minute; entries that wait for longer show that it fails. */
+/** Age of unverified entries that shows that verification, which runs every minute, fails. */
 const VERIFICATION_MINUTES = 10
 
 const CHECKLIST = `

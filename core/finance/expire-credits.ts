@@ -62,7 +62,7 @@ interface Expiring {
   readonly before: Date
 }
 
-/** Stores a notice and sends it by webhook and mail. */
+/** Stores a notice and sends it by webhook and email. */
 async function notify(
   client: PoolClient,
   clock: Clock,
@@ -171,7 +171,7 @@ async function lapse(
   return true
 }
 
-/** Composes the mail of a notice; undefined if it has ended. */
+/** Composes the email of a notice; undefined if the notice has ended. */
 export async function composeExpiryMail(
   pool: Pool,
   { recipient, subject }: Pick<MailRequest, 'recipient' | 'subject'>,

@@ -69,7 +69,7 @@ export async function startExport(
   if (opening && (!order.period || order.accounts || !('opening' in FORMATS[format]))) {
     throw new Fault(
       'validation_failed',
-      'Opening balances require a period of the whole journal, as hledger, ledger or beancount.',
+      'Opening balances require hledger, ledger or beancount and a period of the whole journal.',
     )
   }
   const plan = await planExport(pool, order)

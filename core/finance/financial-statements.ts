@@ -88,7 +88,7 @@ export const startsWith =
     prefixes.some((prefix) => account.startsWith(prefix))
 
 const isEquity = startsWith('equity:')
-/** Changes of equity without cash: nobody paid USDC in or took it out. */
+/** Changes of equity without cash: no USDC was paid in or out. */
 const isConversion = startsWith(
   'equity:conversion:',
   'equity:contributed-eth',

@@ -41,7 +41,7 @@ export const LIMITS = {
   backup: 129_600,
   drill: 777_600,
 } as const
-/** Periods of a job within which it succeeds. */
+/** Number of periods within which a job must succeed. */
 const JOB_PERIODS = 3
 /** Shortest limit of a job, in seconds. */
 const JOB_MIN = 180
@@ -79,7 +79,7 @@ const INDEXES = `
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IN ('hub', 'ledger')`
 
-/** Reads what the database knows of the health of the hub, in the order of the areas. */
+/** Reads the health of the hub, as far as the database shows it, in the order of the areas. */
 export async function readHubHealth(pool: Pool): Promise<readonly HealthCheck[]> {
   const [shards, heads, indexes, verification, operating] = await Promise.all([
     readShardStates(pool),

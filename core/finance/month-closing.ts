@@ -40,7 +40,7 @@ export const proposeClosing = (
     return submitAct(context, order, executeClosing(order.terms))
   })
 
-/** Execution of a closing, whose checklist may miss only what both people have seen. */
+/** Execution of a closing. Only items that both people have seen may be missing. */
 export const executeClosing =
   (terms: ActTerms): Execution =>
   async (client, { author }) => {

@@ -13,14 +13,14 @@ export interface JobFigures {
   readonly periodSeconds: number
 }
 
-/** Work that waits to be done. */
+/** Pending work of a queue. */
 interface QueueFigures {
   readonly queue: 'mail' | 'webhooks' | 'payouts' | 'exports'
   readonly pending: bigint
   readonly oldestSeconds: number
 }
 
-/** Figures of operation that metrics report. */
+/** Operating figures that metrics report. */
 export interface OperatingFigures {
   readonly jobs: readonly JobFigures[]
   readonly queues: readonly QueueFigures[]
@@ -75,7 +75,7 @@ const EXCEPTIONS = `
   SELECT count(*) AS open, coalesce(${AGE('min(found_at)')}, 0) AS "oldestSeconds"
   FROM hub.reconciliation_exception WHERE resolved_at IS NULL`
 
-/** A slot that nobody reads any more fills the disk of the database. */
+/** Replication slots; one that is no longer read fills the disk of the database. */
 const REPLICAS = `
   SELECT slot_name AS replica, active AS connected, greatest(0, pg_wal_lsn_diff(
       CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
@@ -84,7 +84,7 @@ const REPLICAS = `
   WHERE NOT temporary AND coalesce(confirmed_flush_lsn, restart_lsn) IS NOT NULL
   ORDER BY slot_name`
 
-/** Entries older than the limit, of the day before it. */
+/** Share of matched entries among those of the day that ended at the limit. */
 const MATCHED = `
   SELECT l.within,
     coalesce(sum(abs(e.amount)) FILTER (WHERE e.matched) / sum(abs(e.amount)), 1)::float8 AS ratio

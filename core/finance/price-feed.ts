@@ -25,7 +25,7 @@ const FACTOR_MAX = 2n
 const PRICE = /^\d{1,9}(?:\.\d{1,18})?$/
 const MICROS_DIGITS = 6
 
-/** Source of prices that a person may use for a revaluation. Nothing uses its prices by itself. */
+/** Source of prices that a person may use for a revaluation. No code posts them automatically. */
 export class PriceFeed {
   readonly host: string
   readonly #settings: PriceFeedSettings
@@ -53,7 +53,7 @@ export class PriceFeed {
     if (price * FACTOR_MAX < reference || price > reference * FACTOR_MAX) {
       throw new Fault(
         'price_implausible',
-        `${this.host} says ${priceTag(price)}, and HUB_ETH_PRICE is ${priceTag(reference)}.`,
+        `${this.host} reports ${priceTag(price)}, but HUB_ETH_PRICE is ${priceTag(reference)}.`,
       )
     }
     return { price, source: `${this.host} for ${day}, read ${this.#now().toISOString()}` }

@@ -35,7 +35,7 @@ const COLUMNS =
   'r.id, r.key, r.per_minute, r.purpose, r.created_at, r.granted, r.reason, r.decided_at'
 
 /**
- * Asks for a custom rate of a main key. A pending request of the key is changed.
+ * Requests a custom rate for a main key. Replaces a pending request of the key.
  * @throws Fault `not_found` if `manager` does not manage the key; `validation_failed` for a sub-key
  */
 export async function requestRate(
@@ -62,7 +62,7 @@ export async function requestRate(
 export interface RateRequestQuery {
   /** Ids of keys or principals; undefined: of all keys. */
   readonly manager?: KeyManager
-  /** True for pending requests alone. */
+  /** True for pending requests only. */
   readonly isPending: boolean
   readonly limit: number
   /** Id of the last row of the previous page. */
@@ -88,7 +88,7 @@ export async function listRateRequests(
 
 /**
  * Grants or refuses a pending request; effective within a second. The requester gets a notice by
- * webhook and mail.
+ * webhook and email.
  * @throws Fault `not_found` if it is not pending; `own_account`
  */
 export const decideRate = (
@@ -137,7 +137,7 @@ async function lockPending(client: PoolClient, id: string): Promise<PendingRow> 
   return rows[0]
 }
 
-/** Composes the mail about a decision. */
+/** Composes the email about a decision. */
 export async function composeRateMail(
   pool: Pool | ClientBase,
   to: string,

@@ -39,7 +39,7 @@ export const writeOffDebt = (
   submitForDebtor(deps, by, 'write-off', { provider, reason, amount }, executeWriteOff)
 
 /**
- * Takes what a provider owes out of its earnings, without waiting for its next payout.
+ * Deducts the debt of a provider from its earnings, without waiting for its next payout.
  * @throws Fault `not_booked`, `own_account`
  */
 export const recoverFromEarnings = (
@@ -91,7 +91,7 @@ export const executeWriteOff =
     const debt = await lockDebt(client, subject)
     const amount = micros(BigInt(String(terms['amount'])))
     if (amount > debt) {
-      throw new Fault('not_booked', `Provider ${subject} owes ${priceTag(debt)}, which is less.`)
+      throw new Fault('not_booked', `Provider ${subject} owes only ${priceTag(debt)}.`)
     }
     const poster = ledgerInTransaction(ledger, client)
     const owner = await poster.account(RECEIVABLE)
@@ -103,14 +103,14 @@ export const executeWriteOff =
     return { act: 'debt.cancel', subject, before: { debt }, after: { debt: debt - amount } }
   }
 
-/** Execution of a recovery: of as much as the provider has earned. */
+/** Execution of a recovery, up to the earnings of the provider. */
 export const executeRecovery =
   (deps: Pick<FinanceDeps, 'ledger' | 'clock'>, { subject }: ActDetails): Execution =>
   async (client, decision) => {
     const debt = await lockDebt(client, subject)
     const earned = await lockEarnings(client, subject)
     if (earned.length === 0) {
-      throw new Fault('not_booked', `Provider ${subject} has earned nothing to take it from.`)
+      throw new Fault('not_booked', `Provider ${subject} has no earnings to deduct the debt from.`)
     }
     const left = await recoverDebt(client, payoutLedger(deps, client), subject, earned, decision)
     const recovered = sumAmounts(earned) - sumAmounts(left)

@@ -147,7 +147,7 @@ async function findRefundable(client: ClientBase, call: string): Promise<Charge>
   return charge
 }
 
-/** Error that says how much was refunded when, by whom. */
+/** Fault that states how much was refunded, when and by whom. */
 const alreadyRefunded = ({ refunded, at, author }: Refund, charged: bigint): Fault =>
   new Fault(
     'already_refunded',

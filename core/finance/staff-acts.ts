@@ -35,14 +35,14 @@ export type ActKind = (typeof ACT_KINDS)[number]
 /** Terms of an act as JSON; amounts and instants are text. */
 export type ActTerms = Readonly<Record<string, string | number | readonly string[] | undefined>>
 
-/** Act about money or rights that is to be done, or proposed. */
+/** Act about money or rights, to be done or proposed. */
 export interface ActOrder {
   readonly id: string
   readonly kind: ActKind
   /** Object of the act: a call, an exception, a transaction … */
   readonly subject: string
   readonly terms: ActTerms
-  /** Accounts that it changes: nobody may decide about their own. */
+  /** Accounts that it changes; people may not decide about their own. */
   readonly accounts: readonly string[]
   /** Principals that it favors. */
   readonly principals?: readonly string[]
@@ -56,7 +56,7 @@ export type Execution = (
   decision: Decision,
 ) => Promise<AuditedChange | undefined>
 
-/** Act of staff, done alone or proposed, and its decision if there is one. */
+/** Act of staff, done by one person or proposed, and its decision if there is one. */
 export interface StaffAct {
   readonly id: string
   readonly kind: ActKind
@@ -103,9 +103,9 @@ export const withActContext = <T>(
   )
 
 /**
- * Does an act, or proposes it if the person's acts of the day exceed the limit, or if it is of a
- * kind that always needs two people. A proposed act is tried and rolled back, so that what cannot
- * be done is refused at once.
+ * Does an act. Proposes it instead if the person's acts of the day exceed the limit, or if its kind
+ * always needs two people. A proposed act is tried and rolled back, so that an impossible one is
+ * refused at once.
  * @throws Fault `own_account`; `not_booked` if a different act about the subject is pending
  */
 export async function submitAct(

@@ -12,7 +12,7 @@ export interface CredentialGateDeps {
   readonly attempts: FailedAttempts
   /** Returns those digests that exist. */
   readonly findExisting: (digests: readonly Buffer[]) => Promise<readonly Buffer[]>
-  /** False if a repeated attempt is no new one: browsers repeat the cookie of an ended session. */
+  /** False to count repeated attempts once: browsers resend the cookie of an ended session. */
   readonly countsRepeats?: boolean
   /** See `TtlOptions`. */
   readonly now?: (() => number) | undefined
@@ -34,7 +34,7 @@ export class CredentialGate {
   /** Digests of unknown credentials; used only while new credentials are announced. */
   readonly #unknown
   #isAnnounced = false
-  /** Counts announcements: what a query found before one is outdated. */
+  /** Number of announcements; the result of a query that began before one is outdated. */
   #generation = 0
 
   constructor(deps: CredentialGateDeps) {

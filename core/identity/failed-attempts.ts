@@ -29,7 +29,7 @@ export class FailedAttempts {
     }
   }
 
-  /** Returns true if many attempts failed in total, as those of one attacker with many networks. */
+  /** Returns true if many attempts failed in total, perhaps of one attacker with many networks. */
   get areMany(): boolean {
     return (this.#counts.get(ALL)?.failures ?? 0) >= ATTEMPTS_TOTAL_MAX
   }

@@ -49,7 +49,7 @@ export async function setKeyRate(
 }
 
 /**
- * Blocks a key and its sub-keys until it is thawed; takes effect on every process within a second.
+ * Blocks a key and its sub-keys until it is unfrozen. Takes effect on every process in a second.
  * Pending calls complete. A key that an administrator froze stays frozen by the administrator.
  * @throws Fault `not_found`; `validation_failed` for a key that would freeze itself
  */
@@ -62,7 +62,7 @@ export async function freezeKey(
   if (by !== 'administrator' && by.manager.includes(keyId)) {
     throw new Fault(
       'validation_failed',
-      'A key cannot freeze itself, because it could not thaw itself.',
+      'A key cannot freeze itself, because it could not unfreeze itself.',
     )
   }
   const [frozenBy, condition, managers] = authority(by)
@@ -79,7 +79,7 @@ export async function freezeKey(
 }
 
 /**
- * Unblocks a frozen key.
+ * Unfreezes a key.
  * @throws Fault `not_found`; `frozen_key` if an administrator froze it and `by` is its owner
  */
 export async function thawKey(

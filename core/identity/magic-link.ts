@@ -19,8 +19,8 @@ import {
 /** Lifetime of a link. */
 export const LINK_SECONDS = 900
 /**
- * Maximum mails per hour to one address. Strangers are counted by network and in total, browsers
- * that have signed in before by themselves: a stranger cannot use up their mails.
+ * Maximum emails per hour to one address. Browsers that have signed in before have limits of their
+ * own, so that strangers, who are counted by network and in total, cannot use up their emails.
  */
 const MAILS = { perRequester: 5, toStrangers: 15, toKnownDevices: 20 } as const
 /** Maximum links per hour requested from one network. */
@@ -47,7 +47,7 @@ export class MagicLinks {
   }
 
   /**
-   * Queues a link to an address. An address over its limit gets no mail; the result reveals
+   * Queues a link to an address. An address over its limit gets no email; the result reveals
    * neither that nor whether the address has an account.
    * @param email lower case
    * @param device name of the browser, if it has signed in to this address before
@@ -174,9 +174,9 @@ export async function findExistingLinks(
 
 interface LinkCounts {
   readonly byNetwork: number
-  /** Mails to this network or device. */
+  /** Emails to this network or device. */
   readonly byRequester: number
-  /** Mails to all strangers, or to all known devices. */
+  /** Emails to all strangers, or to all known devices. */
   readonly byKind: number
   readonly expires: Date
 }

@@ -100,7 +100,7 @@ export async function grantRole(
 }
 
 /**
- * Ends the waiting time of a role by the word of a second administrator.
+ * Ends the waiting time of a role on confirmation by a second administrator.
  * @returns the grant, or the reason of `hub.second_person_fault`
  */
 export async function confirmRole(

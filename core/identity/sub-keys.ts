@@ -237,8 +237,8 @@ export async function revokeKey(pool: Pool, manager: KeyManager, keyId: string):
 }
 
 /**
- * Gives a key a new secret. Old secrets work for another `overlapSeconds`. Id, credits, limits and
- * history stay.
+ * Rotates the secret of a key. Old secrets work for another `overlapSeconds`. Id, credits, limits
+ * and history stay the same.
  * @throws Fault `not_found` if `manager` does not manage the key, or it is revoked
  */
 export async function rotateKey(

@@ -42,7 +42,7 @@ export class NotPostable extends Error {
 }
 
 /**
- * Returns the event of a manual entry: a gift of credits, the fee of a facilitator, or any other
+ * Returns the event of a manual entry: granted credits, the fee of a facilitator, or any other
  * correction.
  */
 function eventOf({ debit, credit, amount }: Adjustment, asset: Asset): SingleStepEvent {

@@ -36,7 +36,7 @@ interface PendingOperation {
   readonly operation: Operation
   readonly resolve: (result: HoldResult) => void
   readonly reject: (error: unknown) => void
-  /** Ticks that a reserve has waited. */
+  /** Ticks of `TICK_MS` that a reserve has waited. */
   ticks: number
 }
 
@@ -50,11 +50,12 @@ export interface BatcherOptions {
   readonly onBatch?: (operations: number) => void
 }
 
-/**
- * Limit of a reserve, whose call has not begun: its caller rather learns soon that the database is
- * out of reach. It is counted in ticks, so that a busy event loop makes no reserve late.
- */
+/** Interval at which waiting reserves are checked. */
 const TICK_MS = 500
+/**
+ * Maximum wait of a reserve. Its call has not begun, so the caller should learn early that the
+ * database is unreachable. Counted in ticks, so that a busy event loop does not reject reserves.
+ */
 const RESERVE_TICKS = 5
 
 const QUEUE_MAX = 50_000
@@ -71,7 +72,7 @@ const APPLY = {
  * - Owners are served in turns: one that floods the queue delays only itself.
  * - After a lost connection the batch is repeated with the same ids; the journal reports those
  *   that were applied as replayed.
- * - An operation that the database rejects with an error fails alone: its batch is split in two.
+ * - An operation that the database rejects with an error fails on its own: its batch is split.
  */
 export class Batcher {
   readonly #pool: Pool

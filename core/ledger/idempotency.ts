@@ -7,8 +7,8 @@ const REPLAYED = 2
 const OTHER_INPUTS = 5
 
 /**
- * Assigns an id to an idempotency key of a caller: a new one the first time, the same one
- * permanently afterwards. Ledger operations with that id take effect once, across retries and
+ * Assigns an id to an idempotency key of a caller: a new one the first time, the same one from then
+ * on. Ledger operations with that id take effect once, across retries and
  * crashes.
  * @param inputs canonical text of the whole request; its hash is stored permanently
  * @param id the id to assign, UUID version 7

@@ -8,16 +8,16 @@ export class LedgerUnavailable extends Unavailable {
 }
 
 const RETRY_EVERY_MS = 50
-/** Elapsed time, not a number of attempts: one attempt may take seconds to fail. */
+/** Default time to retry. Not a number of attempts, because one may take seconds to fail. */
 export const RETRY_FOR_MS = 15_000
-/** For what comes before the work of a call: its caller rather learns soon that it cannot begin. */
+/** Time to retry before the work of a call: its caller should learn early that it cannot begin. */
 export const BEGIN_FOR_MS = 2_000
 
-/** Time that a request waits for a database that does not respond. */
+/** Maximum time that a request waits for a database that does not respond. */
 const REQUEST_WAIT_MS = 2_500
 
 /**
- * Limits the time that a request waits for work in the database, which goes on after it.
+ * Limits the time that a request waits for work in the database; the work itself continues.
  * @throws LedgerUnavailable if it takes longer: it is unknown if the work takes effect
  */
 export const limitWait = <T>(work: Promise<T>): Promise<T> =>

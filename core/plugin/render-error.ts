@@ -8,19 +8,18 @@ type OwnCode =
 
 /** Error messages by code: those of any egress request, and of rendering. */
 const TEXT = {
-  content_redirected: 'The page leads away from the host that was asked.',
-  render_limit_exceeded: 'The page takes more time or memory than a page may.',
+  content_redirected: 'The page leads to another host than the requested one.',
+  render_limit_exceeded: 'The page exceeds the time or memory limit for rendering.',
   render_failed: 'The page could not be rendered.',
-  render_unavailable: 'No browser is free to render the page.',
-  validation_failed: 'The page cannot be asked for as it is.',
-  destination_not_allowed:
-    'The hub does not connect there: only to names that resolve to public addresses alone.',
+  render_unavailable: 'No browser is available to render the page.',
+  validation_failed: 'The page cannot be requested in this form.',
+  destination_not_allowed: 'The hub connects only to hosts whose addresses are all public.',
   upstream_unreachable: 'The host of the page could not be reached.',
-  upstream_timeout: 'The host of the page did not answer in time.',
+  upstream_timeout: 'The host of the page did not respond in time.',
   upstream_tls: 'The host of the page has no valid certificate for its name.',
-  upstream_too_large: 'The page is larger than a page may be.',
-  upstream_redirect: 'The host of the page redirects without end.',
-  upstream_error: 'The host of the page did not answer properly.',
+  upstream_too_large: 'The page exceeds the maximum size.',
+  upstream_redirect: 'The host of the page redirects too often.',
+  upstream_error: 'The host of the page sent an invalid response.',
 } as const satisfies Readonly<Record<EgressCode | OwnCode, string>>
 
 /** Error codes, all of them in core/errors.ts. */

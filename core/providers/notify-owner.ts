@@ -4,10 +4,10 @@ import { json } from '../money.ts'
 import type { EventData, EventType } from '../webhooks/events.ts'
 import { emit } from '../webhooks/events.ts'
 
-/** Undelivered mails expire after this time, because their news is outdated. */
+/** Time after which undelivered emails expire, because their content is outdated. */
 const MAIL_LIFETIME_DAYS = 3
 
-/** Notifies the owner of a payout's end by webhook and mail, in the transaction that ends it. */
+/** Notifies the owner of a payout's end by webhook and email, in the transaction that ends it. */
 export async function notifyPayout(
   client: PoolClient,
   id: string,
@@ -44,7 +44,7 @@ export async function emitToOwner(
   if (owner !== null) await emit(client, owner, type, data)
 }
 
-/** Queues a mail to the person who owns the account or to whom the wallet is linked. */
+/** Queues an email to the person who owns the account or to whom the wallet is linked. */
 export async function mailOwner(
   client: PoolClient,
   owner: string | null,

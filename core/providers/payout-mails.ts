@@ -7,7 +7,7 @@ import { dollars } from '../money.ts'
 import { findProviderAddress } from './payout-address.ts'
 
 /**
- * Composes a mail about payouts from the state at sending time; undefined if it no longer applies.
+ * Composes an email about payouts from the state at sending time; undefined if it is outdated.
  * @param subject id of the payout (`payout-sent`) or of the provider (`payout-address`)
  */
 export async function composePayoutMail(

@@ -84,7 +84,7 @@ export class AccountStatus {
   }
 
   /**
-   * Returns what is left of allowances; all of those that are not granted yet.
+   * Returns the rest of each allowance: all of it if it has not been granted yet.
    * @param shard shard of the key's credits
    */
   async remainingAllowances(

@@ -104,7 +104,7 @@ const LIMIT_TEXTS = {
   total: ['in total', 'Use another key: this limit does not reset.'],
 } as const
 
-/** @param resetsAt when a limit per day is available again */
+/** Builds the fault of a reached limit. @param resetsAt time at which a daily limit resets */
 export function limitReached(
   { keyId, scope, cap }: ReachedLimit,
   price: bigint,

@@ -7,12 +7,12 @@ export interface BalancePosition {
   readonly before: bigint
 }
 
-/** Entries of a history read for a page of calls; more than the calls, for other entries. */
+/** Maximum entries read for a page of calls: more than the calls, because others lie between. */
 const ENTRIES_MAX = 500
 
 /**
- * Reads the balance of credits after each of a page of calls, in the order of their start. Calls
- * without a change of the credits have the balance of the entry before them.
+ * Reads the balance of credits after each call of a page, in the order of their start. A call that
+ * did not change the credits has the balance after the entry before it.
  * @param after last call of the previous page
  */
 export async function readCallBalances(

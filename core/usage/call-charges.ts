@@ -63,7 +63,7 @@ const FIND_CHARGE = `
   WHERE c.call = $1 AND c.state IN ('settled', 'confirmed') AND NOT c.deposited
   LIMIT 1`
 
-/** Charges of calls, also of those that no process lived to record; returns lost ones. */
+/** Reads charges of calls, even of those that their process did not record; refunds lost ones. */
 export class CallCharges {
   readonly #pool: Pool
   readonly #ledger: Ledger
@@ -94,10 +94,10 @@ export class CallCharges {
   }
 
   /**
-   * Gives back the charge of a call whose response was lost, once however often called: credits by
-   * a reversal, what was free by a grant, and an x402 payment by paying for the next attempt.
+   * Refunds a call whose response was lost, once however often called: credits by a reversal, free
+   * calls by a grant, and an x402 payment by letting it pay for the next attempt.
    */
-  async giveBack(call: string, { source, owner, freeUnits }: CallCharge): Promise<void> {
+  async refund(call: string, { source, owner, freeUnits }: CallCharge): Promise<void> {
     if (source === 'x402') return this.#reopenPayment(call)
     const account = await this.#ledger.account(owner!)
     const why = { author: AUTHOR, reason: REASON }
@@ -108,7 +108,7 @@ export class CallCharges {
             { type: 'units.granted', account: account.code, asset: 'FREECALL', units: freeUnits! },
             { owner: account, id: derivedUuid(instantOf(call), `lost ${call}`), meta: why },
           )
-    // Other terms: staff has refunded a part of it before.
+    // Other terms: staff has already refunded a part of it.
     if (outcome === 'applied' || outcome === 'replayed') return
     if (outcome !== 'id_reused_with_other_terms')
       throw new Error(`${call} not refunded: ${outcome}`)

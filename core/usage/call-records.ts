@@ -26,7 +26,7 @@ export interface CallRecord {
   readonly responseHash: Buffer | null
   /** Id of the journal entries; null if the call was not charged through the ledger. */
   readonly entry: string | null
-  /** Usage that was paid for, of a call with a metered price; null for other calls. */
+  /** Paid usage of a call with a metered price; null for other calls. */
   readonly usage: Usage | null
   /** Host of the agent that signed the request; null if none was verified. */
   readonly agent: string | null

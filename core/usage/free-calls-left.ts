@@ -23,8 +23,8 @@ interface QuotaRow {
 }
 
 /**
- * Reads what is left of the monthly free calls and units of services, over all principals, each of
- * which has a quota of its own: of the services that they called this month, then of others.
+ * Reads the monthly free calls and units that are left, summed over principals, each of which has a
+ * quota of its own. Services that they called this month come first.
  */
 export async function readFreeCallsLeft(
   pool: Pool,

@@ -71,7 +71,7 @@ export class Idempotency {
     const id = await limitWait(name)
     if (id === undefined) throw new Fault('idempotency_key_reused')
     if (id === call) {
-      await this.#begun(id, call, () => withRetry(() => this.#insert(id, seconds), BEGIN_FOR_MS))
+      await this.#tryBegin(id, call, () => withRetry(() => this.#insert(id, seconds), BEGIN_FOR_MS))
       return { id }
     }
     const { attempt, done, busy } = await limitWait(this.#read(id))
@@ -80,19 +80,19 @@ export class Idempotency {
     if (paid !== undefined) return await this.#replay(id, paid)
     const response = await limitWait(this.#findCharged(attempt, caller))
     if (response) return { id, response }
-    const isResumed = await this.#begun(id, attempt, () => this.#resume(id, attempt, seconds))
+    const isResumed = await this.#tryBegin(id, attempt, () => this.#resume(id, attempt, seconds))
     if (isResumed) return { id, resumed: attempt }
-    return this.#begun(id, call, async () => {
+    return this.#tryBegin(id, call, async () => {
       if (!(await this.#takeOver(id, attempt, keyed))) throw inProgress(attempt)
       const charged = await this.#releaseHolds(id, keyed.payersSince)
       if (charged === undefined) return { id, isRetry: true }
-      await this.#giveBack(id, charged, call)
+      await this.#restoreCharged(id, charged, call)
       return this.#replay(id, charged)
     })
   }
 
-  /** Begins an attempt. If that fails or takes long, it may begin nevertheless: it is ended. */
-  async #begun<T>(id: string, call: string, begin: () => Promise<T>): Promise<T> {
+  /** Begins an attempt; ends it if that fails or takes long, because it may have begun anyway. */
+  async #tryBegin<T>(id: string, call: string, begin: () => Promise<T>): Promise<T> {
     const beginning = begin()
     try {
       return await limitWait(beginning)
@@ -112,7 +112,7 @@ export class Idempotency {
     )
   }
 
-  /** Ends a charged attempt whose charge was given back. The request may be attempted again. */
+  /** Ends a charged attempt that was refunded. The request may be attempted again. */
   async reopen(keyed: IdempotentRequest, attempt: string): Promise<void> {
     const { caller, key, inputs, call } = keyed
     const id = await claimRequestName(this.#deps.pool, caller, `call:${key}`, inputs, call)
@@ -122,7 +122,7 @@ export class Idempotency {
     )
   }
 
-  /** Inserts the first attempt, also if a retry noted it already. */
+  /** Inserts the first attempt, even if a retry has already noted it. */
   async #insert(id: string, seconds: number): Promise<void> {
     const { pool, lease } = this.#deps
     await pool.query(
@@ -172,7 +172,7 @@ export class Idempotency {
     return rows[0]?.call
   }
 
-  /** Finds the stored response of an attempt that credits paid, if nobody marked it as charged. */
+  /** Finds the stored response of an attempt paid by credits that was not marked as charged. */
   async #findCharged(
     call: string,
     { credits: owner }: KeyCredits,
@@ -183,7 +183,7 @@ export class Idempotency {
     return state === 'settled' ? response : undefined
   }
 
-  /** Continues an attempt of which it is unknown if its payment to a seller was sent. */
+  /** Continues an attempt whose payment to a seller may not have been sent. */
   async #resume(id: string, attempt: string, seconds: number): Promise<boolean> {
     const { pool, lease } = this.#deps
     const { rowCount } = await pool.query(
@@ -199,8 +199,8 @@ export class Idempotency {
   }
 
   /**
-   * Replaces an attempt that is over. The process of the old one may be alive after all: from now
-   * on it can neither charge nor pay a seller. An x402 payment that arrived pays for the new
+   * Replaces an attempt that is over. The process of the old one may still be alive: from now on it
+   * can neither charge nor pay a seller. An x402 payment that arrived pays for the new
    * attempt; one that was never sent is released, unless the request carries it again.
    * @throws Fault `idempotency_in_progress` if a payment from or to others may still arrive
    */
@@ -266,8 +266,8 @@ export class Idempotency {
     return undefined
   }
 
-  /** Ends a takeover of an attempt that was charged: the request is done. */
-  async #giveBack(id: string, attempt: string, call: string): Promise<void> {
+  /** Returns a request to an earlier attempt that turned out to be charged: it is done. */
+  async #restoreCharged(id: string, attempt: string, call: string): Promise<void> {
     await this.#deps.pool.query(
       `UPDATE hub.idempotent_call SET call = $2, done = true, busy_until = now()
        WHERE id = $1 AND call = $3`,

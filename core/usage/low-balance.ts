@@ -50,7 +50,7 @@ const SUM_CHANGES = `${CHANGES}
  * Stores the balances after the changes. Returns the accounts that could have crossed their
  * threshold: at or above it with all increases, below it with all decreases.
  */
-const KEEP_BALANCES = `
+const STORE_BALANCES = `
   WITH moved AS MATERIALIZED (
     SELECT c.account, coalesce(t.threshold, $4) AS threshold, coalesce(w.balance, 0) AS balance,
       c.up, c.down
@@ -99,7 +99,7 @@ async function recordFalls(
   if (changes.length === 0) return []
   const { rows: near } = await client.query<Record<'account' | 'balance' | 'threshold', bigint>>({
     name: 'low-balance.keep',
-    text: KEEP_BALANCES,
+    text: STORE_BALANCES,
     values: [...columns(changes, ['account', 'up', 'down']), LOW_BALANCE_THRESHOLD],
   })
   if (near.length === 0) return []

@@ -35,7 +35,7 @@ const REGISTRATION: Policy = {
   fault: 'registration_rate_limited',
 }
 
-/** An IPv6 /48 may send as much as so many of its /64 networks. */
+/** Number of /64 networks whose limits together apply to an IPv6 /48. */
 const SITE_NETWORKS = 16
 
 /** Response headers about the caller's limit. */

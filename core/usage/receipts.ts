@@ -50,7 +50,7 @@ export interface Jwk {
 export type ReceiptVerification =
   | { readonly valid: true; readonly claims: ReceiptClaims }
   | { readonly valid: false; readonly reason: 'malformed' | 'unknown_key' | 'bad_signature' }
-/** Signed by itself, or with the receipts of other calls that ended at the same time. */
+/** `jws`: signed on its own. `batch`: signed with receipts of calls that ended at the same time. */
 export type ReceiptForm = 'jws' | 'batch'
 
 const TYPES = { jws: 'agenthub-receipt+jws', batch: 'agenthub-receipt+merkle' } as const
@@ -61,8 +61,8 @@ export const hashRequest = (endpoint: string, input: unknown): Buffer =>
   sha256(`${endpoint}\n${canonicalJson(input)}`)
 
 /**
- * Signs and verifies receipts about calls (Ed25519). A receipt by itself is a compact JWS (RFC
- * 7515, RFC 8037). Receipts of calls that end together share a signature:
+ * Signs and verifies receipts about calls (Ed25519). A receipt of the form `jws` is a compact JWS
+ * (RFC 7515, RFC 8037). Receipts of calls that end together share a signature:
  *
  *     <header>.<claims>.<place>.<signature>     parts in base64url
  *     header      {"alg":"EdDSA","kid":…,"typ":"agenthub-receipt+merkle"}

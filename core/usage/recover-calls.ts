@@ -5,12 +5,12 @@ import { CallCharges } from './call-charges.ts'
 const CURSOR = 'recover-calls'
 const PAGE_MAX = 1_000
 
-/** Time after which a process has recorded its charged calls, or is dead. */
+/** Age at which a process has recorded a charged call, or is dead. */
 const RECORDED_SECONDS = 120
 
 /**
- * Records the charged calls whose process died before it did, and gives back the charge of those
- * whose response was lost. Repeats and concurrent runs do no harm.
+ * Records charged calls whose process died before it recorded them, and refunds those whose
+ * response was lost. Repeated and concurrent runs do no harm.
  */
 export async function recoverCalls(pool: Pool, ledger: Ledger): Promise<void> {
   const charges = new CallCharges(pool, ledger)
@@ -45,7 +45,7 @@ async function recoverPage(pool: Pool, charges: CallCharges, shard: number): Pro
   await recordMissing(pool, page, charged)
   for (const call of await findLost(pool, page, charged)) {
     const charge = await charges.find(call)
-    if (charge) await charges.giveBack(call, charge)
+    if (charge) await charges.refund(call, charge)
   }
   await pool.query('UPDATE hub.cursor SET seq = $3 WHERE name = $1 AND shard = $2 AND seq < $3', [
     CURSOR,
@@ -93,7 +93,7 @@ async function recordMissing(
   await pool.query(RECORD_CALLS, [rows[0]!.charges])
 }
 
-/** Returns the lost ones of the calls whose charge was not given back. */
+/** Returns those of the calls that were lost and not refunded yet. */
 async function findLost(
   pool: Pool,
   { shard, after, last }: Page,

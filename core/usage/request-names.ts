@@ -7,7 +7,7 @@ import { BEGIN_FOR_MS, withRetry } from '../ledger/retry.ts'
 const OTHER_INPUTS = 5
 
 /**
- * Assigns an id to a name that a key gave its request, permanently, as `claimKey` does. A main key
+ * Assigns an id to the name that a key gave its request, permanently, like `claimKey`. A main key
  * and each of its sub-keys have separate names: no key can read or use up those of another.
  * @param name prefix for the kind of request, and the name given
  * @returns undefined if the key used the name for other inputs

@@ -23,7 +23,7 @@ const TRIES_MAX = 3
 /**
  * Revokes a key and its sub-keys permanently. The credits of a main key move to another main key of
  * its wallet or account. Without one, and while an administrator froze the key, they stay on it.
- * Repeat it to move what calls in flight gave back.
+ * Repeat it to move what calls in flight have released since.
  * @param to id of the main key that receives the credits. @defaultValue the oldest other one
  * @throws Fault `not_found`; `validation_failed` if `to` cannot receive them: nothing was revoked
  */

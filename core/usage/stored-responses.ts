@@ -17,7 +17,7 @@ const STORED_HOURS = 24
 /** Maximum length of a stored body. */
 export const STORED_BYTES_MAX = 1_048_576
 
-/** Stores paid responses, encrypted, for a day, for a caller that lost one. */
+/** Stores paid responses, encrypted, for a day, so that callers can request them again. */
 export class StoredResponses {
   readonly #pool: Pool
   readonly #keys: PurposeKeys
@@ -114,8 +114,8 @@ export class StoredResponses {
 const RESEAL_BATCH = 50
 
 /**
- * Encrypts with the current version the responses of another one, so that it can be retired. Can be
- * interrupted and repeated. @returns number of responses
+ * Re-encrypts responses of older key versions with the current one, so that those can be retired.
+ * May be interrupted and repeated. @returns the number of responses
  */
 export async function resealResponses(pool: Pool, keys: PurposeKeys): Promise<number> {
   const { version, material } = keys.current

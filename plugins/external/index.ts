@@ -4,7 +4,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** Calls third-party x402 APIs and charges their exact price to the caller's credits. */
 export default ({ buyer }: Host) => {
-  if (!buyer) throw new Error('the external plugin needs to be lent a buyer')
+  if (!buyer) throw new Error('no buyer was injected into the external plugin')
   return defineService({
     slug: 'external',
     name: 'External APIs',
@@ -13,7 +13,7 @@ export default ({ buyer }: Host) => {
     provider: 'agenthub',
     endpoints: {
       'POST /': {
-        summary: 'Pays an external x402 seller what it asks and answers what it answers.',
+        summary: 'Pays an external x402 seller its price and returns its response.',
         price: { max: buyer.maxAmount, of: (request: ExternalRequest) => buyer.quote(request) },
         input: s.object({
           url: s.string({

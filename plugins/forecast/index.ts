@@ -24,7 +24,7 @@ export default (host: Host) =>
           const url = new URL('/data/2.5/weather', host.secret('FORECAST_URL') ?? PUBLIC)
           url.search = String(new URLSearchParams({ q: input.city, units: 'metric', appid: key }))
           const { status, body } = await ask(host, url.href, signal)
-          if (status === 404) throw new Refusal('unknown_city', `There is no ${input.city} here.`)
+          if (status === 404) throw new Refusal('unknown_city', `There is no city "${input.city}".`)
           if (status === 429) throw busy()
           if (status !== 200) throw new Failure(502, 'upstream', 'The weather service failed.')
           return weatherOf(body)
@@ -44,7 +44,7 @@ async function ask(host: Host, url: string, signal: AbortSignal) {
 }
 
 const busy = (): Failure =>
-  new Failure(503, 'upstream_busy', 'The weather service has had enough.', {
+  new Failure(503, 'upstream_busy', 'The weather service limits our requests.', {
     retryAfterSeconds: 60,
   })
 

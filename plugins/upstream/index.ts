@@ -4,7 +4,7 @@ import { soldOf } from './service.ts'
 
 /** Upstreams: one service per imported HTTP API, created while the hub runs. */
 export default ({ upstreams, log }: Host) => {
-  if (!upstreams) throw new Error('the upstream plugin needs to be lent the upstreams')
+  if (!upstreams) throw new Error('no upstreams were injected into the upstream plugin')
   return {
     family: 'upstream',
     find: async (slug: string) => soldOf(await upstreams.find(slug)),

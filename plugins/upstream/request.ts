@@ -101,13 +101,13 @@ function urlsOf(
       const texts = style ? scalarsOf(value) : [isScalar(value) ? String(value) : '']
       if (texts.length > 0 && texts.every((text) => !UNSAFE.test(text) && text.isWellFormed()))
         return pathText(style?.name ?? name, value, style ?? SIMPLE)
-      throw new Refusal('path_parameter_not_allowed', `${name}: cannot stand in a path.`)
+      throw new Refusal('path_parameter_not_allowed', `${name}: cannot be part of a path.`)
     })
     return assertSafePath(`${base}${path}`)
   }
 }
 
-/** Lists the names and values of a list or an object; an inner one cannot stand in a path. */
+/** Lists the names and values of a list or an object; nested ones cannot be part of a path. */
 const scalarsOf = (value: unknown): readonly string[] =>
   isScalar(value)
     ? [String(value)]
@@ -120,7 +120,7 @@ const scalarsOf = (value: unknown): readonly string[] =>
 /** @throws Refusal for a path that would be normalized to another one */
 function assertSafePath(text: string): string {
   if (new URL(text).href === text || new URL(text).href === `${text}/`) return text
-  throw new Refusal('path_parameter_not_allowed', 'The path would not be what it says.')
+  throw new Refusal('path_parameter_not_allowed', 'The path would be normalized to another one.')
 }
 
 /** Moves values to the query; parameters that the provider adds cannot be overridden. */

@@ -24,7 +24,7 @@ const RELAYED_HEADERS: readonly string[] = [
 
 /** Statuses of responses without a body. */
 const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205])
-/** Larger bodies are parsed by the hub alone, in a worker, with the output schema. */
+/** Only the hub parses larger bodies, in a worker, with the output schema. */
 const PARSED_BYTES_MAX = 262_144
 /** Bytes of a refused response shown to callers. */
 const SHOWN_BYTES = 2_048
@@ -101,14 +101,14 @@ function requestRefusal(upstream: Upstream, response: EgressResponse): Refusal {
 function refusalFailure(upstream: Upstream, response: EgressResponse): Failure {
   const { status, headers } = response
   const after = /^\d{1,5}$/.exec(String(headers['retry-after'] ?? ''))
-  return new Failure(502, 'upstream_error', `The provider answered ${status}.`, {
+  return new Failure(502, 'upstream_error', `The API of the provider returned status ${status}.`, {
     upstream: describeBody(upstream, response),
     ...(after && { retryAfterSeconds: Number(after[0]) }),
   })
 }
 
 const brokenFailure = ({ status }: EgressResponse, why: string): Failure =>
-  new Failure(502, 'upstream_error', `The answer of the provider is not delivered. ${why}`, {
+  new Failure(502, 'upstream_error', `The response of the provider cannot be delivered. ${why}`, {
     upstream: { status },
   })
 

@@ -37,7 +37,7 @@ class SecretGuard extends Transform {
   override _transform(chunk: Buffer, _: string, next: TransformCallback): void {
     const all = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     if (this.#needles.some(({ bytes }) => all.includes(bytes))) {
-      next(new Failure(502, 'secret_repeated', 'The answer of the provider repeats a secret.'))
+      next(new Failure(502, 'secret_repeated', 'The response of the provider repeats a secret.'))
       return
     }
     const begun = this.#needles.map((needle) => partialMatchAtEnd(needle, all))

@@ -90,7 +90,7 @@ function formStyle(part: PartEncoding | undefined): Partial<ParameterStyle> {
   return part?.contentType?.endsWith('json') === true ? { style: 'json' } : FORM
 }
 
-/** Decodes Base64, also its URL-safe form. @throws Refusal for text that is none */
+/** Decodes Base64 or its URL-safe form. @throws Refusal for other text */
 export function bytesOf(name: string, value: unknown): Buffer {
   const text = textOf(value)
   if (!NOT_BASE64.test(text)) return Buffer.from(text, 'base64')

@@ -36,7 +36,7 @@ export function createSharedServices(
 }
 export type SharedServices = ReturnType<typeof createSharedServices>
 
-/** Minimum x402 price: as configured, or what covers the gas if the hub pays it with real money. */
+/** Minimum x402 price: as configured, or enough to cover gas that the hub pays with real money. */
 function minimumOf({ minX402, sandbox, money, gas, cacheNow }: HubOptions): () => Micros {
   const { gas: wallet } = money
   if (minX402 === undefined && wallet && !sandbox) {

@@ -50,7 +50,7 @@ function openWitnesses({
   return { witnesses, egress: createBackends({ origins, userAgent: `AgentHub/${version}` }) }
 }
 
-/** Mails the checkpoints once a day: keep these mails. */
+/** Emails the checkpoints once a day, to be stored by the recipient. */
 const mailboxDestination = (to: string, transport: MailTransport): CheckpointDestination => ({
   name: 'mailbox',
   daily: true,
@@ -58,7 +58,7 @@ const mailboxDestination = (to: string, transport: MailTransport): CheckpointDes
     transport.send({
       to,
       subject: `Ledger checkpoints of ${notes[0]!.at.slice(0, 10)}`,
-      text: `Keep this mail. It proves that the ledger was not rewritten:
+      text: `Keep this email. It proves that the ledger was not rewritten:
 npm run ledger -- verify --checkpoints FILE
 
 ${notes.map(({ note }) => note).join('\n')}`,

@@ -30,7 +30,7 @@ export async function exitProcess(code: number): Promise<never> {
 
 /** Describes a failure to the operator: an expected one by its message, others by their stack. */
 export function describeFailure(error: unknown): string {
-  // The first error counts, and not one of what was stopped because of it.
+  // Reports the first error, not one that followed from stopping.
   if (error instanceof SuppressedError) return describeFailure(error.suppressed)
   if (!(error instanceof Error)) return String(error)
   // A plugin throws Refusal for settings that it cannot use; the system, for files and ports.

@@ -4,9 +4,9 @@ import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { INHERITED_FD } from '../http/inherited-socket.ts'
 import type { SandboxPlace } from '../sandbox/start.ts'
-import type { FirstProcessMessage, WorkerMessage } from './worker-messages.ts'
+import type { PrimaryMessage, WorkerMessage } from './worker-messages.ts'
 
-/** A worker, and what it has said before anybody listened. */
+/** A worker, and the messages that it sent before a listener was added. */
 interface ForkedWorker {
   readonly worker: Worker
   readonly missed: unknown[]
@@ -16,13 +16,13 @@ const WORKERS_MAX = 64
 const early: ForkedWorker[] = []
 
 /**
- * Number of workers that load at the same time as the first process, each on a processor of its
- * own: more would only delay the first one that serves.
+ * Number of workers that load at the same time as the primary process, each on its own processor.
+ * More would only delay the first one that serves.
  */
 export const countEarly = (workers: number): number =>
   Math.min(workers, Math.max(1, availableParallelism() - 1))
 
-/** Results of the first process that workers need before they serve. */
+/** Results of the primary process that workers need before they can serve. */
 interface Prepared {
   readonly sandbox: SandboxPlace | undefined
 }
@@ -30,21 +30,21 @@ interface Prepared {
 /** Signals that end a hub. */
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** Milliseconds after which the first process loads even if no worker serves. */
+/** Milliseconds after which the primary process loads even if no worker serves. */
 const SERVING_MS = 10_000
 /**
- * Milliseconds in which a worker answers what has waited for it, slowly as its code is not
- * optimized yet, before the first process and the other workers compete for processors.
+ * Milliseconds in which a worker serves its backlog before the primary process and other workers
+ * compete for processors. It serves slowly, because its code is not optimized yet.
  */
 const BACKLOG_MS = 1_000
 
 /**
- * Forks the first workers of a hub before its first process has loaded its own code. The
+ * Forks the first workers of a hub before its primary process has loaded its own code. The
  * configuration is not read yet: `forkWorker` makes up for what this leaves out.
  *
- * If workers need nothing that the first process prepares, it leaves the processors to them and
+ * If workers need nothing that the primary process prepares, it leaves the processors to them and
  * loads soon after one serves. Otherwise, all load at the same time.
- * @param prepared what is prepared already
+ * @param prepared results that already exist
  */
 export async function forkEarly(
   env: Readonly<Record<string, string | undefined>>,
@@ -66,7 +66,7 @@ export async function forkEarly(
   if (serves) await sleep(BACKLOG_MS)
 }
 
-/** Answers the messages of a worker. @returns false if it cannot serve */
+/** Responds to the messages of a worker. @returns false if it cannot serve */
 function letServe(worker: Worker, { sandbox }: Prepared): Promise<boolean> {
   return new Promise((resolve) => {
     worker.once('exit', () => resolve(false))
@@ -78,7 +78,7 @@ function letServe(worker: Worker, { sandbox }: Prepared): Promise<boolean> {
   })
 }
 
-/** Ends a hub whose first process cannot stop its workers yet. */
+/** Ends a hub whose primary process cannot stop its workers yet. */
 function drainEarly(): void {
   const ends = early.map(async ({ worker }) => {
     worker.process.kill('SIGTERM')
@@ -87,7 +87,7 @@ function drainEarly(): void {
   void Promise.all(ends).then(() => process.exit(0))
 }
 
-export function sendTo(worker: Worker, message: FirstProcessMessage): void {
+export function sendTo(worker: Worker, message: PrimaryMessage): void {
   if (worker.isConnected()) worker.send(message, () => {})
 }
 

@@ -24,12 +24,12 @@ const passwordsFrom =
 export async function openHostedPlugins(
   { hosting, databaseUrl, databaseDirectUrl, ownerUrl, log }: HubOptions,
   secretKeys: SecretKeys,
-  lent: Host,
+  host: Host,
   firstParty: readonly OpenedPlugin[],
   pool: Pool,
 ): Promise<PluginSet> {
-  const lending = {
-    host: lent,
+  const injection = {
+    host,
     databaseUrl: ownerUrl,
     servingUrl: databaseDirectUrl ?? databaseUrl,
     passwordsOf: passwordsFrom(secretKeys.of('plugin-databases')),
@@ -42,7 +42,7 @@ export async function openHostedPlugins(
     reservedSlugs: new Set(
       firstParty.map(({ declaration: sold }) => (isFamily(sold) ? sold.family : sold.slug)),
     ),
-    open: (entry) => hostPlugin(entry, lending, hosting),
+    open: (entry) => hostPlugin(entry, injection, hosting),
     process: `${hostname()}:${process.pid}`,
     log,
   })

@@ -63,7 +63,7 @@ export interface Hub extends PluginCatalog {
   /** Embeds documents for semantic search, if configured. */
   readonly embedding: EmbedDeps | undefined
   readonly handler: RequestListener
-  /** Lease of this process on what it works on. */
+  /** Lease of this process on its attempts and payments. */
   readonly lease: ProcessLease
   /** Resolves when all requests are done, including those of disconnected callers. */
   idle(): Promise<void>
@@ -71,10 +71,10 @@ export interface Hub extends PluginCatalog {
   close(): Promise<void>
 }
 
-/** Query timeout: longer than anything a caller waits for, unless the database is unreachable. */
+/** Query timeout: longer than a caller waits for any query, unless the database is unreachable. */
 const DATABASE_TIMEOUT_MS = 20_000
 
-/** Checks components while they fail. The own facilitator needs only the node. */
+/** Checks components while they fail. The hub's own facilitator needs only the node. */
 function addChecks({ money, log }: HubOptions, pool: Pool): () => void {
   const { chain, facilitator, gas } = money
   const readHead = () => chain.head()
@@ -98,7 +98,7 @@ async function openDatabases(options: HubOptions, meters: Meters, scope: AsyncDi
   const pool = createPool(databaseUrl, { max: 20, maxAtFirst: 3, ...app })
   const finance = { role: 'hub_finance', ...shared } as const
   const ledgerPool = createPool(financeUrl, { max: 8, maxAtFirst: 2, ...finance })
-  // Apart from the ledger's: its transactions wait for those connections.
+  // Separate from the ledger's connections, for which its transactions wait.
   const financePool = createPool(financeUrl, { max: 4, maxAtFirst: 2, ...finance })
   scope.defer(async () => void (await Promise.all([pool, ledgerPool, financePool].map(endPool))))
   meters.watchPools({ hub: pool, ledger: ledgerPool })
@@ -163,7 +163,7 @@ const openBuyer = (
 
 const APPROVAL_MS = 86_400_000
 
-/** Approves Permit2 for the spend wallet; once that is done, it is looked at again after a day. */
+/** Approves Permit2 for the spend wallet; once approved, it is checked again after a day. */
 const approvalOf = ({ facilitator: { approvePermit2 }, spend }: HubOptions['money']) =>
   approvePermit2 && cachedFor(APPROVAL_MS, () => approvePermit2(spend).then(() => true))
 

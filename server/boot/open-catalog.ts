@@ -70,11 +70,11 @@ async function openPlugins(
 ): Promise<OpenedPlugin[]> {
   const { databaseUrl, databaseDirectUrl, ownerUrl, plugins, privileged, log } = options
   const servingUrl = databaseDirectUrl ?? databaseUrl
-  const lending = { host, databaseUrl: ownerUrl, servingUrl, log }
+  const injection = { host, databaseUrl: ownerUrl, servingUrl, log }
   const opened: OpenedPlugin[] = []
   scope.defer(async () => void (await Promise.all(opened.map((plugin) => plugin.close()))))
-  for (const plugin of plugins) opened.push(await openPlugin(plugin, lending))
-  const trusted = { ...lending, host: { ...host, ...privileges } }
+  for (const plugin of plugins) opened.push(await openPlugin(plugin, injection))
+  const trusted = { ...injection, host: { ...host, ...privileges } }
   for (const plugin of privileged) opened.push(await openPlugin(plugin, trusted, true))
   return opened
 }

@@ -62,7 +62,7 @@ export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'
     readonly backends: Egress
     readonly discovery: DiscoveryDeps
     readonly previews: Pick<PagePreviews, 'preview'>
-    /** Undefined if search is by words only. */
+    /** Undefined without semantic search. */
     readonly semanticRanker?: SemanticRanker | undefined
     /** Prometheus metrics of all serving processes. */
     readonly metricsText: () => Promise<string>
@@ -85,7 +85,7 @@ export interface Money {
   readonly others: readonly Hex[]
   /** Sends test USDC, in microdollars; undefined with real money. */
   readonly faucet?: (address: Hex, amount: bigint) => Promise<void>
-  /** Blocks on top of a transfer before it is final. */
+  /** Confirmations before a transfer is final. */
   readonly finality: bigint
 }
 
@@ -100,7 +100,7 @@ export interface HubOptions {
   readonly ownerUrl: string | undefined
   readonly money: Money
   readonly plugins: readonly Plugin[]
-  /** Plugins that are injected the wallet that pays sellers. */
+  /** Plugins into which the wallet that pays sellers is injected. */
   readonly privileged: readonly Plugin[]
   readonly version: string
   readonly sandbox: boolean

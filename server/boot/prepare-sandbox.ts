@@ -81,7 +81,7 @@ async function continueOnNewChain(
   ].join('\n')
 }
 
-/** Says what differs between chain and ledger and what to do; undefined if they agree. */
+/** Describes how chain and ledger differ, and what to do; undefined if they agree. */
 async function describeDivergence(
   { money, wallets }: Sandbox,
   { pool, ledger }: Hub,

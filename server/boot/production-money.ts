@@ -35,7 +35,7 @@ const { network } = USDC_BASE
 
 interface ProductionMoney {
   readonly money: Money
-  /** Connections to the node, which has to prove its chain. */
+  /** Connections to the node, which must prove its chain. */
   readonly transport: NodeTransport
   readonly stop: () => Promise<void>
 }
@@ -135,7 +135,7 @@ function environmentKeysOf(
 }
 
 /**
- * A job checks the balances later, too.
+ * Checks the balances at start; a job checks them later.
  * @throws ConfigError if a wallet holds more than a key in the environment may protect
  */
 async function refuseExcess(keys: EnvironmentKeys, chain: Chain, log: Log): Promise<void> {
@@ -177,7 +177,7 @@ async function useRemoteFacilitator(
   }
 }
 
-/** Milliseconds in which the facilitator has to say what it supports. */
+/** Maximum milliseconds until the facilitator reports what it supports. */
 const FACILITATOR_START_MS = 10_000
 
 const toUnavailable = (cause: Error): never => {
@@ -194,7 +194,7 @@ const bearerHeaders = (token: string): AuthHeaders => {
   return async () => headers
 }
 
-/** Milliseconds to load the module that authenticates at the facilitator. */
+/** Maximum milliseconds to load the module that authenticates at the facilitator. */
 const AUTH_MODULE_MS = 10_000
 
 async function loadAuthHeaders(file: string): Promise<AuthHeaders> {

@@ -53,11 +53,11 @@ interface Jobs {
   stop(): Promise<void>
 }
 
-/** Processes that serve in place of the first one. */
+/** Processes that serve instead of the primary process. */
 export interface Servers {
   /** Lets them open their hubs: the database is migrated, and the keys of the hub exist. */
   open(sandbox: Sandbox | undefined): void
-  /** Makes them listen, when all is prepared. Resolves when they do. @returns the port */
+  /** Makes them listen, once everything is prepared. Resolves when they do. @returns the port */
   listen(): Promise<number>
 }
 
@@ -72,7 +72,7 @@ export interface StartOptions extends EnvironmentOptions {
   readonly servers?: Servers
   /** Resolves when this process may serve. @defaultValue at once */
   readonly mayListen?: () => Promise<void>
-  /** Returns true if another process has taken the place of this one. */
+  /** Returns true if another process has replaced this one. */
   readonly isReplaced?: () => boolean
   readonly mergeMetrics?: HubOptions['mergeMetrics']
   /** See HubOptions. @defaultValue 60 */
@@ -93,12 +93,12 @@ export interface RunningHub {
   stop(): Promise<void>
 }
 
-/** Milliseconds that a failed start gets to stop what it has started. */
+/** Maximum milliseconds in which a failed start stops what it has started. */
 const STOP_MS = 10_000
 
 /**
- * Starts a hub with its environment, entry points and jobs. It serves as soon as it can: what
- * callers do not need is opened afterwards.
+ * Starts a hub with its environment, entry points and jobs. It serves as early as possible: parts
+ * that callers do not need are opened afterwards.
  * @throws ConfigError if the port is taken
  */
 export async function startHub(options: StartOptions): Promise<RunningHub> {

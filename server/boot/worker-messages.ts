@@ -1,6 +1,6 @@
 import type { SandboxPlace } from '../sandbox/start.ts'
 
-/** Message of a worker to the first process. */
+/** Message of a worker to the primary process. */
 export type WorkerMessage =
   | { readonly hub: 'hello' }
   | { readonly hub: 'opened' }
@@ -9,8 +9,8 @@ export type WorkerMessage =
   | { readonly hub: 'counted?'; readonly question: number }
   | { readonly hub: 'failing'; readonly origin: NodeJS.UncaughtExceptionOrigin }
 
-/** Message of the first process to a worker. */
-export type FirstProcessMessage =
+/** Message of the primary process to a worker. */
+export type PrimaryMessage =
   | { readonly hub: 'place'; readonly sandbox: SandboxPlace | undefined }
   | { readonly hub: 'listen' }
   | { readonly hub: 'counted'; readonly question: number; readonly text: string }

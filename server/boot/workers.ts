@@ -14,21 +14,21 @@ import {
 import type { Sandbox, SandboxPlace } from '../sandbox/start.ts'
 import { configureCluster, countEarly, forkWorker, sendTo } from './fork-workers.ts'
 import { loadHub, type RunningHub, type Servers, type StartOptions, startHub } from './start.ts'
-import type { FirstProcessMessage, WorkerMessage } from './worker-messages.ts'
+import type { PrimaryMessage, WorkerMessage } from './worker-messages.ts'
 
 /**
- * Several processes on one port. The first one runs the jobs and the sandbox and does not listen;
- * the others, its workers, serve requests. They share only the database, and Redis if configured,
- * so that processes on other machines are no different.
+ * Several processes on one port. The primary process runs the jobs and the sandbox and does not
+ * listen; its workers serve requests. They share only the database, and Redis if configured, like
+ * processes on other machines.
  */
 
 /** Milliseconds before a worker is replaced, by the number of exits in the last minute. */
 const BACK_OFF_MS = [100, 1_000, 5_000, 15_000] as const
 const EXIT_WINDOW_MS = 60_000
-/** Milliseconds that a worker gets beyond the drain, to flush pending writes. */
+/** Maximum milliseconds for a worker, beyond the drain, to flush pending writes. */
 const STOP_MS = 5_000
 
-/** Starts the first process and its workers, which are replaced. @throws ConfigError */
+/** Starts the primary process and its workers, which are replaced. @throws ConfigError */
 export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   const crew = new WorkerPool(options.config, options.log)
   try {
@@ -57,8 +57,8 @@ class WorkerPool implements Servers {
   /** Workers that may listen: the others have nothing to drain. */
   readonly #listening = new WeakSet<Worker>()
   /**
-   * Ends a lease in the database, as soon as that is open: others need not wait until the lease of
-   * a dead worker ends by itself.
+   * Ends the lease of a dead worker once the database is open, so that others need not wait until
+   * it expires.
    */
   endLease: (id: string) => Promise<void> = async () => {}
   /** Workers that are replaced before they exit. */
@@ -66,7 +66,7 @@ class WorkerPool implements Servers {
   #exitTimes: number[] = []
   #stopping = false
 
-  /** Starts the workers. They load their code while the first process opens what they share. */
+  /** Starts the workers. They load their code while the primary process opens what they share. */
   constructor(config: Config, log: Log) {
     this.#config = config
     this.#log = log
@@ -201,7 +201,7 @@ export async function runWorker(
   errors: UnhandledErrors,
 ): Promise<number> {
   const first = new FirstProcess()
-  loadHub(options).catch(() => {}) // while the first process opens the environment
+  loadHub(options).catch(() => {}) // while the primary process opens the environment
   try {
     const place = await first.requestSandboxPlace()
     const config = { ...options.config, jobs: false }
@@ -234,14 +234,14 @@ const METRICS_TIMEOUT_MS = 5_500
 const REPLACEMENT_MS = 10_000
 
 class FirstProcess {
-  /** Responds to the first process when it collects metrics. */
+  /** Responds to the primary process when it collects metrics. */
   readonly registry = new AggregatorRegistry()
   readonly #pendingMetrics = new Map<number, (text: string) => void>()
   #lastQuestion = 0
 
   constructor() {
     AggregatorRegistry.setRegistries([])
-    process.on('message', (message: FirstProcessMessage) => {
+    process.on('message', (message: PrimaryMessage) => {
       if (message.hub === 'counted') this.#pendingMetrics.get(message.question)?.(message.text)
     })
   }
@@ -259,14 +259,14 @@ class FirstProcess {
     return (await place).sandbox
   }
 
-  /** Resolves when the first process has prepared what requests need. */
+  /** Resolves when the primary process has prepared everything that requests need. */
   async requestListening(): Promise<void> {
     const mayListen = this.#received('listen')
     await this.send({ hub: 'opened' })
     await mayListen
   }
 
-  /** Resolves when another worker has started in the place of this one, or takes too long. */
+  /** Resolves when another worker has replaced this one, or takes too long. */
   async requestReplacement(origin: NodeJS.UncaughtExceptionOrigin): Promise<void> {
     const replaced = this.#received('replaced')
     await this.send({ hub: 'failing', origin })
@@ -274,12 +274,12 @@ class FirstProcess {
   }
 
   /** Resolves with the next message of a kind. */
-  #received<Kind extends FirstProcessMessage['hub']>(
+  #received<Kind extends PrimaryMessage['hub']>(
     kind: Kind,
-  ): Promise<FirstProcessMessage & { readonly hub: Kind }> {
+  ): Promise<PrimaryMessage & { readonly hub: Kind }> {
     return new Promise((resolve) => {
-      process.on('message', (message: FirstProcessMessage) => {
-        if (message.hub === kind) resolve(message as FirstProcessMessage & { readonly hub: Kind })
+      process.on('message', (message: PrimaryMessage) => {
+        if (message.hub === kind) resolve(message as PrimaryMessage & { readonly hub: Kind })
       })
     })
   }

@@ -7,11 +7,11 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: 
     ['topup 5', 'buy 5 dollars of credits with USDC on Base'],
     ['search translate text', 'find services by what they do'],
     [`call analysis/sentiment -d '{"text":"Lovely staff."}'`, ''],
-    ['call https://api.example/weather', 'buy from a third-party x402 API'],
-    ['install claude-code', 'make all of it available to your assistant'],
+    ['call https://api.example/weather', 'call an external x402 API'],
+    ['install claude-code', 'add the hub to your AI assistant'],
   ],
   register: [
-    ['register', 'with a new wallet, readable to you only'],
+    ['register', 'with a new wallet, readable only by you'],
     ['register --keystore ~/.ethereum/keystore/UTC--…', 'with an existing wallet'],
     ['register --new', 'another key; `hub keys use KEY-ID` returns to an earlier one'],
   ],
@@ -21,13 +21,13 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: 
   ],
   search: [
     ['search extract entities --max-price 0.01', ''],
-    ['search weather --external --json', 'third-party x402 APIs, as JSON'],
+    ['search weather --external --json', 'external x402 APIs, as JSON'],
   ],
   call: [
     [`call analysis/sentiment -d '{"text":"Lovely staff."}'`, ''],
     ['call analysis/sentiment -d @review.json --max-price 0.01', ''],
     ['call tenders/v1/feed -q country=DEU -q limit=5 --dry-run', 'show the price only'],
-    ['call https://api.example/weather -q city=Oslo --max-price 0.02', 'an x402 API'],
+    ['call https://api.example/weather -q city=Oslo --max-price 0.02', 'an external x402 API'],
     ['call weather', 'a saved tool'],
   ],
   add: [['add https://api.example/weather --name weather', 'then: hub call weather']],
@@ -41,9 +41,9 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: 
     ['receipts verify CALL-ID', "with the hub's public keys, on this machine"],
     [
       'receipts prove CALL-ID > call.json',
-      'that the ledger has it; then: receipts verify call.json',
+      'proof that the ledger has the call; then: receipts verify call.json',
     ],
-    ['receipts compare call.json', 'later: that the ledger was not rewritten since'],
+    ['receipts compare call.json', 'later: check that the ledger was not rewritten'],
   ],
   install: [
     ['install', 'all assistants on this machine'],

@@ -28,7 +28,7 @@ function storedKeyCommands(group: Command, run: Run): void {
     .argument('<from>', 'key that pays')
     .argument('<to>', 'key that receives')
     .argument('<dollars>', 'such as 2.50')
-    .description('move credits between two main keys of the wallet, which signs it')
+    .description('move credits between two main keys of the wallet, signed by the wallet')
     .option(...KEYSTORE)
     .action(
       run(async (context, flags: object, ...names: [string, string, string]) =>

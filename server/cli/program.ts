@@ -24,11 +24,14 @@ export function createProgram(version: string, run: Run): Command {
     .option('--config-dir <folder>', 'folder of keys and settings (HUB_CONFIG_DIR)')
     .option('--json', 'print one JSON object, money in microdollars')
     .addOption(
-      new Option('--format <how>', 'json is the same as --json').choices(['pretty', 'json']),
+      new Option('--format <how>', 'output format; json is the same as --json').choices([
+        'pretty',
+        'json',
+      ]),
     )
     .on('option:format', (how: string) => program.setOptionValue('json', how === 'json'))
     .option('-y, --yes', 'answer yes to every question')
-    .option('--wait <seconds>', 'longest wait for a hub that restarts (default 60)', parseSeconds)
+    .option('--wait <seconds>', 'maximum wait for a restarting hub (default 60)', parseSeconds)
     .option('--no-color', 'disable colors (NO_COLOR)')
     .helpOption('-h, --help', 'show help')
     .addHelpText('beforeAll', ({ command }) => formatExamples(command))
@@ -51,7 +54,7 @@ function addMoneyCommands(program: Command, run: Run): void {
     .description('register a wallet and store the API key')
     .option(...KEYSTORE)
     .option('--show-key', 'print the key')
-    .option('--new', 'add a key although one is stored, and use it')
+    .option('--new', 'add another key and use it, even if one is stored')
     .action(
       run(async (context, flags: object) =>
         (await import('./commands/register.ts')).register(context, flags),
@@ -102,7 +105,7 @@ function addReceiptCommands(program: Command, run: Run): void {
     .option('--keys <file>', "the hub's /.well-known/jwks.json, to verify offline")
     .option(...WITNESS)
     .option(...QUORUM)
-    .description("verify a receipt, or a proof that the ledger has it, with the hub's public keys")
+    .description("verify a receipt, or a proof of a call, with the hub's public keys")
     .action(
       run(async (context, flags: object, receipt: string) =>
         (await import('./commands/receipts.ts')).checkReceipt(context, receipt, flags),
@@ -123,7 +126,7 @@ function addReceiptCommands(program: Command, run: Run): void {
     .option('--keys <file>', "the hub's /.well-known/jwks.json, stored with the file")
     .option(...WITNESS)
     .option(...QUORUM)
-    .description('check that the ledger still has all that a stored file covers; --json: a proof')
+    .description('check that the ledger still has all that a file covers; --json prints a proof')
     .action(
       run(async (context, flags: object, file: string) =>
         (await import('./commands/log-proof.ts')).compareLog(context, file, flags),
@@ -137,7 +140,7 @@ function addSearchCommands(program: Command, run: Run): void {
     .description('find services, best first')
     .option('--category <name>', 'only this category')
     .option('--max-price <usd>', 'only services with an endpoint up to this price, such as 0.01')
-    .option('--external', "other people's x402 APIs alone")
+    .option('--external', 'only external x402 APIs')
     .option('--native', 'only native services')
     .action(
       run(async (context, flags: object, words: readonly string[]) =>
@@ -165,7 +168,7 @@ function addCallCommands(program: Command, run: Run): void {
     .option('-q, --query <name=value>', 'a query parameter; may be repeated', collect)
     .option('-H, --header <line>', 'a header; may be repeated', collect)
     .option('--max-price <usd>', 'maximum price (HUB_MAX_PRICE, default 0.10)')
-    .option('--accept-pay-to <address>', 'pay an x402 API at this address although it had another')
+    .option('--accept-pay-to <address>', 'pay an x402 API at this new payee address')
     .option('--dry-run', 'show the price and the source of payment without calling')
     .option('--idempotency-key <name>', 'idempotency key: charged once, even if repeated')
     .option(
@@ -230,6 +233,6 @@ function addWalletCommands(program: Command, run: Run): void {
     .action(run(async (context) => (await import('./commands/wallet.ts')).walletEncrypt(context)))
   group
     .command('export')
-    .description('show its private key, at a terminal')
+    .description('show its private key (only in a terminal)')
     .action(run(async (context) => (await import('./commands/wallet.ts')).walletExport(context)))
 }

@@ -81,7 +81,7 @@ export async function readPrivateKey(ports: WalletDeps, sandbox: boolean): Promi
   const path = walletFile(ports.store, sandbox)
   const file = await readJson<PlainWallet>(path)
   if (file === undefined)
-    throw new Failure('error', 'There is no wallet.', 'Create one: hub register')
+    throw new Failure('error', 'There is no wallet.', 'Create one with `hub register`.')
   return isKeystore(file)
     ? decryptKey(file, await readWalletPassword(ports, path))
     : file.private_key

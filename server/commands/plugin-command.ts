@@ -73,7 +73,7 @@ async function runPluginCommand(
   })
   const backends = createBackends({ origins: config.pluginHosts, userAgent })
   try {
-    const lent = createCommandHost(
+    const injected = createCommandHost(
       surroundings,
       (request) => egress.request(request),
       (request) => backends.request(request),
@@ -81,13 +81,13 @@ async function runPluginCommand(
     const { ownerUrl, directUrl } = isTrial
       ? { ownerUrl: database.url, directUrl: database.url }
       : await joinLogins({ url: database.url, ownerUrl: config.databaseOwnerUrl })
-    const lending = {
-      host: lent,
+    const injection = {
+      host: injected,
       databaseUrl: ownerUrl,
       servingUrl: directUrl,
       log: createLog('silent'),
     }
-    const opened = await openPlugin(plugin, lending)
+    const opened = await openPlugin(plugin, injection)
     try {
       const open = opened.declaration.commands?.[name]
       return (await open?.run({ values, words, write, tell, signal })) ?? 1

@@ -84,7 +84,7 @@ const ADVICE: Partial<Record<FaultCode, Advice>> = {
   payment_invalid: PAY,
   price_exceeds_max: ({ price_usd: price, limit }) =>
     limit === 'purchase_max'
-      ? 'The hub pays no seller that much at once: search for a cheaper one.'
+      ? "The price exceeds the hub's maximum per call: search for a cheaper one."
       : `Call again with max_price_usd "${String(price)}" or more, or search for a cheaper one.`,
   key_limit_reached: 'This key may not spend more. Ask its owner; hub_balance shows the limits.',
   service_not_allowed: 'This key may call only the services listed.',
@@ -98,10 +98,10 @@ const ADVICE: Partial<Record<FaultCode, Advice>> = {
   idempotency_key_reused: 'Use a new idempotency_key, or repeat the first call unchanged.',
   idempotency_in_progress: WAIT,
   payment_in_progress: WAIT,
-  answer_expired: 'The call was paid and answered. Its response is no longer stored.',
+  answer_expired: 'The call was paid and delivered. Its response is no longer stored.',
   response_lost:
     'The response was lost and you were refunded. Call again with a new idempotency_key.',
-  not_payable: 'Fetch the URL directly: it asks for no payment. hub_search_external lists others.',
+  not_payable: 'Fetch the URL directly: it requires no payment. hub_search_external lists others.',
   rate_limited: 'Wait for retry_after_seconds, and call less often.',
   plugin_failed: `You were not charged. ${AGAIN}`,
   plugin_unavailable: `You were not charged. ${AGAIN}`,

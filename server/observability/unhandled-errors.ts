@@ -49,5 +49,5 @@ const counter = new Counter({
 
 export const countUnhandledError = (origin: Origin): void => counter.inc({ origin })
 
-/** Metrics of this process. The first process counts the errors of its workers too. */
+/** Metrics of this process. The primary process counts the errors of its workers too. */
 export const unhandledErrorMetrics = (): Promise<string> => registry.metrics()

@@ -33,7 +33,7 @@ export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<
   const isNamed = payment !== undefined && request.idempotencyKey === undefined
   const key = isNamed ? await nameOfPayment(deps, priced, payment) : request.idempotencyKey
   const isKeyed = key !== undefined && caller.keyId !== null && !priced.inputError
-  if (isKeyed) assertServiceAllowed(caller.limits, request.slug) // before it uses the name up
+  if (isKeyed) assertServiceAllowed(caller.limits, request.slug) // before the key is used up
   const keyed = isKeyed ? await beginKeyed(deps, caller, priced, key) : undefined
   if (keyed?.response) {
     const headers = { 'Idempotency-Replayed': 'true' }
@@ -68,7 +68,7 @@ export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<
   }
 }
 
-/** Marks the key as charged, later if the database is out of reach. */
+/** Marks the key as charged; later if the database is unreachable. */
 export const markCharged = (
   { idempotency, lease, log }: CallDeps,
   keyed: IdempotentAttempt,

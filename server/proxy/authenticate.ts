@@ -7,8 +7,8 @@ import { signIn } from './sign-in.ts'
 
 /**
  * Returns the caller: by the key, or by a challenge that a wallet signed. Otherwise a caller is
- * anonymous. An invalid key is refused and never treated as none; a sign-in that is refused is,
- * and the 402 tells why.
+ * anonymous. An invalid key is refused. A refused sign-in makes the caller anonymous, and the 402
+ * states the reason.
  * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`, `authentication_limited` or
  *   `caller_gone`
  */

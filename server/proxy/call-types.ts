@@ -23,7 +23,7 @@ export interface CallRequest {
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown
   readonly headers?: HeaderValues
-  /** Why the body could not be read. Reported as an input error is. */
+  /** Reason why the body could not be read. Reported like an input error. */
   readonly bodyError?: Fault | undefined
   /** Set if the entry point has authenticated and rate-limited the request itself. */
   readonly caller?: Caller
@@ -45,13 +45,13 @@ export interface CallRequest {
   readonly maxPriceName?: string | undefined
   /** Quote whose price applies if it is lower than the current one. */
   readonly quoteId?: string | undefined
-  /** Payee address that an external seller may have although it had another one before. */
+  /** New payee address of an external seller that the caller accepts. */
   readonly acceptPayTo?: string | undefined
   readonly dryRun?: boolean
   readonly ip: () => string
   /** Returns true if the caller has disconnected. */
   readonly isGone?: () => boolean
-  /** Counts a response that is being made. Returns false if there is no memory for it. */
+  /** Reserves memory for a response that is being made. Returns false if there is none left. */
   readonly reserveMemory?: (bytes: number) => boolean
   /** Sets headers of the response, whatever the outcome of the call. */
   readonly addHeaders?: (headers: Readonly<Record<string, string>>) => void
@@ -70,7 +70,7 @@ export type CallProgress =
 export interface AnonymousCaller {
   readonly keyId: null
   readonly ip: string
-  /** Why the signed challenge of the request signed nobody in. */
+  /** Reason why the signed challenge of the request was refused. */
   readonly signInRefusal?: string
 }
 
@@ -100,7 +100,7 @@ export interface PricedCall {
   readonly requestHash: Buffer
   /** 422 or 413 for callers who could pay; others see the 402. */
   readonly inputError: Fault | undefined
-  /** Why the requested quote does not apply. Ignored when a stored response is replayed. */
+  /** Reason why the requested quote does not apply. Ignored when a stored response is replayed. */
   readonly quoteError?: Fault | undefined
 }
 
@@ -139,7 +139,7 @@ export type CallOutcome = {
 } /** `reason`: why an incomplete stream is charged. */ & (
   | { readonly kind: 'delivered'; readonly charged: Micros; readonly reason?: string }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** The outcome is not known yet; the hold stays until it is. */
+  /** The outcome is not known yet; the hold stays open until it is. */
   | { readonly kind: 'unresolved' }
   /** Failed and charged: an external seller has the money. */
   | { readonly kind: 'taken'; readonly charged: Micros; readonly reason: string }

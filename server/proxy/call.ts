@@ -45,7 +45,7 @@ export function call(deps: CallDeps, request: CallRequest): Promise<HttpResponse
   })
 }
 
-/** Outcome of a call whose failure does not tell it. */
+/** Money outcome of a call whose failure does not state it. */
 function outcomeOfFailure(
   { dryRun, payment, idempotencyKey }: CallRequest,
   isCharging: boolean,

@@ -2,13 +2,13 @@ import { setImmediate } from 'node:timers/promises'
 import { ttlCache } from '../../core/runtime/cache.ts'
 import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 
-/** Length above which a body counts before it is sent. Such bodies are not stored. */
+/** Length above which a body reserves memory before it is sent. Such bodies are not stored. */
 export const LARGE_BYTES = STORED_BYTES_MAX
 
 const REMEMBERED_MS = 600_000
 const ENDPOINTS_MAX = 10_000
 
-/** Lengths of the responses that endpoints recently had, from which the next are expected. */
+/** Recent response lengths of endpoints, from which the length of the next one is expected. */
 export class ExpectedLengths {
   readonly #lengths = ttlCache<number, number>({ ttlMs: REMEMBERED_MS, max: ENDPOINTS_MAX })
   #lastTurn: Promise<void> = Promise.resolve()

@@ -8,8 +8,8 @@ import { withRefund } from './settle.ts'
 export const KEYLESS_BYTES_MAX = 4 * 1_048_576
 
 /**
- * Counts the large response that an unpaid call is expected to have, before its handler runs, and
- * lets other requests run first.
+ * Reserves memory for the large response that an unpaid call is expected to have, before its
+ * handler runs, and lets other requests run first.
  * @returns undefined, without delay, for a paid call and if a small response is expected
  * @throws Fault `concurrency_limited`
  */
@@ -27,7 +27,7 @@ export function expectBody(
   return reserveInTurn(expectedLengths, request, endpointId)
 }
 
-/** An endpoint that is not known yet may be known after the turn. */
+/** Waits for its turn, after which the length of the endpoint may have become known. */
 async function reserveInTurn(
   lengths: ExpectedLengths,
   request: CallRequest,
@@ -40,7 +40,7 @@ async function reserveInTurn(
 }
 
 /**
- * Counts a large body that a handler has returned, before anything is charged for it.
+ * Reserves memory for a large body that a handler has returned, before anything is charged for it.
  * @throws Fault `response_needs_key` or `concurrency_limited`, unless a seller has been paid
  */
 export function countBody(
@@ -66,7 +66,7 @@ export function countBody(
 
 const isPaying = ({ source }: Funds): boolean => source === 'credits' || source === 'x402'
 
-/** Counts a body; false if there is no memory for it. */
+/** Reserves memory for a body; returns false if there is none left. */
 const hasMemory = ({ reserveMemory }: CallRequest, bytes: number): boolean =>
   reserveMemory?.(bytes) !== false
 

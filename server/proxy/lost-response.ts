@@ -36,9 +36,9 @@ export async function findRepeatedCall(
 
 /**
  * Explains why a charged call has no stored response: it is no longer stored, or it was lost with
- * its process. A lost one is recorded first, because a call has one record: a process that still
- * lives, and has to record such a call before it delivers, then does not deliver it. Its charge is
- * given back, unless an external seller has the money.
+ * its process. A lost one is recorded first, because a call has one record: a process that is
+ * still alive, and must record such a call before it delivers, then does not deliver it. The call
+ * is refunded, unless an external seller has the money.
  * @returns undefined if a received payment pays for another attempt
  */
 export async function explainMissingResponse(
@@ -50,7 +50,7 @@ export async function explainMissingResponse(
   const found = known ?? (charge && (await recordLost(deps, priced, call, charge)))
   const isLost = found?.record.reason === LOST
   if (isLost && charge && !charge.sale) {
-    await deps.charges.giveBack(call, charge)
+    await deps.charges.refund(call, charge)
     if (charge.source === 'x402') return undefined
   }
   const isTaken = charge?.sale && found?.record.outcome === 'taken'

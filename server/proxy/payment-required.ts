@@ -31,7 +31,7 @@ export async function assertCallable(deps: PaymentRequiredDeps, priced: PricedCa
   if (isAboveSigned(caller, priced.price)) throw await paymentRequired(deps, priced)
 }
 
-/** Returns true if the caller shows any means to pay, whether or not it suffices. */
+/** Returns true if the request has any means of payment, sufficient or not. */
 async function mayPay(
   { accountStatus }: PaymentRequiredDeps,
   priced: PricedCall,
@@ -97,7 +97,7 @@ export async function offerHeaders(
   return { headers: { 'PAYMENT-REQUIRED': await signInHeader(deps, offering, request, price) } }
 }
 
-/** Why the signed challenge of the request does not pay for it; undefined without one. */
+/** Reason why the signed challenge of the request does not pay for it; undefined without one. */
 const signInRefusalOf = ({ caller, price }: PricedCall): string | undefined => {
   if (caller.keyId === null) return caller.signInRefusal
   return isAboveSigned(caller, price) ? 'price_raised' : undefined
@@ -113,8 +113,8 @@ const minimumText = (minimum: bigint, isBelow: boolean): string =>
     : ` By x402, any usage costs at least ${minimum} microdollars, because of its gas.`
 
 /**
- * Least that x402 takes for a call, so that it covers the gas of its settlement. A metered call
- * that has any usage costs as much.
+ * Minimum price of a call by x402, which covers the gas of its settlement. A metered call with any
+ * usage costs at least as much.
  */
 export const x402Minimum = (
   { minX402 }: Pick<PaymentRequiredDeps, 'minX402'>,

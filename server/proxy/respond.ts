@@ -63,14 +63,14 @@ export async function replay(
   return { status: response.status, headers, body: response.body }
 }
 
-/** Nothing is charged now, but the stored problem of a purchase states its charge: repeated. */
+/** Returns the charge that the stored problem of a purchase states; nothing is charged now. */
 const chargedIn = ({ status, body }: ReplayableResponse['response']): number =>
   status >= 400 && isJsonObject(body) ? Number(body['charged_microdollars'] ?? 0) : 0
 
 /**
  * Records the call and signs its receipt. A response that a repetition would get, but that is not
  * stored, is delivered only after its record is written: no record proves that it was lost.
- * @throws Fault `response_lost` if a repetition found no record and was given the charge back
+ * @throws Fault `response_lost` if a repetition found no record and refunded the call
  */
 export async function signReceipt(
   deps: CallDeps,

@@ -17,9 +17,9 @@ import { showRefund } from './refund-view.ts'
  * Charges or releases the funds. Under an Idempotency-Key the response is stored before the charge,
  * and the key is marked as charged after it. A response that cannot be charged is discarded.
  *
- * The caller waits shortly for a database that does not respond, but longer for a response that an
- * external seller was paid for. A charge that is late takes effect: a repetition with the same key
- * gets the response, and without a key the job `recover-calls` gives the charge back.
+ * The caller waits briefly for a database that does not respond, but longer for a response that an
+ * external seller was paid for. A late charge still takes effect: a repetition with the same key
+ * gets the response, and without a key the job `recover-calls` refunds the call.
  * @throws HoldExpired, LedgerUnavailable, or the fault of an x402 payment after the work
  */
 export async function settle(deps: CallDeps, handled: HandledCall): Promise<Charge> {
@@ -57,8 +57,8 @@ export async function settle(deps: CallDeps, handled: HandledCall): Promise<Char
 }
 
 /**
- * Returns true if a charge that takes effect later pays for a response that nobody gets: it is not
- * stored, was not sent as a stream, and no external seller has the money.
+ * Returns true if a charge that takes effect late pays for a lost response: it is not stored, was
+ * not sent as a stream, and no external seller has the money.
  */
 const isLostIfCharged = (
   { creditsOnly }: CallDeps,
@@ -70,7 +70,7 @@ const isLostIfCharged = (
   !creditsOnly.has(priced.offering.service.slug) &&
   !(outcome.body instanceof Readable)
 
-/** A database that crashes and starts again takes longer. */
+/** Time below which the database cannot have crashed and restarted. */
 const CRASH_MS = 50
 
 /** The charge is durable, but the response may have been lost with a crash before it. */

@@ -6,7 +6,7 @@ export interface WaysToPay {
   readonly hasKey: boolean
   /** True if x402 may pay per request. */
   readonly isX402: boolean
-  /** True if x402 pays the usage by the scheme `upto`, which MPP has not. @defaultValue false */
+  /** True if x402 pays the usage by the scheme `upto`, which MPP lacks. @defaultValue false */
   readonly isMetered?: boolean
   /** True if a wallet may sign a challenge to spend its credits. */
   readonly maySignIn: boolean

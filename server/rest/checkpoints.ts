@@ -4,7 +4,7 @@ import { publishedCheckpoints } from '../../core/ledger/checkpoint.ts'
 import { dayBounds } from './days.ts'
 import { type AnyRoute, route } from './route.ts'
 
-/** Signed checkpoints of the ledger, for everyone to keep and compare. */
+/** Signed checkpoints of the ledger, which anyone may store and compare. */
 export const checkpointRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
   route('GET /v1/ledger/checkpoints', {
     summary: 'Returns the newest signed checkpoint of each ledger shard, as C2SP signed notes.',

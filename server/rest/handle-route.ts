@@ -17,7 +17,7 @@ export async function handleRoute(route: AnyRoute, request: AnyRequest): Promise
   }
 }
 
-/** Outcome of a request whose failure does not tell it. A commit whose response was lost fails. */
+/** Outcome of a request whose failure does not state it: its commit may have succeeded. */
 function outcomeOfFailure(
   { method, price, repeatable }: AnyRoute,
   { body, header }: AnyRequest,

@@ -57,7 +57,7 @@ export const operatingGauges = ({
   ],
 ]
 
-/** The label is not `job`, which is Prometheus' own for what it scrapes: it would rename ours. */
+/** Name of the label of a job. Prometheus uses `job` for its targets, and would rename ours. */
 function jobGauges(jobs: readonly JobFigures[]): readonly GaugeValues[] {
   const byJob = (value: (job: JobFigures) => number | bigint | null): Samples =>
     jobs.flatMap((each) => {

@@ -55,9 +55,9 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly hasDeepPath?: boolean
   /** Announces the end of the route with every response. */
   readonly deprecated?: Deprecation
-  /** For a POST: true if repetitions change nothing more, or the member of the body by which. */
+  /** For a POST: true if repetitions have no further effect, or the body member that ensures it. */
   readonly repeatable?: true | 'key'
-  /** True if the rate limit per network does not apply: the handler limits, or must always run. */
+  /** True to skip the rate limit per network: the handler has its own, or must always run. */
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>
   /** Valid body for the documentation. */

@@ -36,11 +36,9 @@ const fileRoutes = (pool: Pool): readonly AnyRoute[] => [
     auth: 'none',
     shared: true,
     query: z.object({
-      cosignatures: z.coerce
-        .number()
-        .pipe(z.int().min(0).max(100))
-        .default(0)
-        .meta({ description: 'Of `heads`: the newest with so many cosignatures of witnesses.' }),
+      cosignatures: z.coerce.number().pipe(z.int().min(0).max(100)).default(0).meta({
+        description: 'Of `heads`: the newest with at least this many cosignatures of witnesses.',
+      }),
     }),
     response: { status: 200, type: 'text/plain', schema: z.string() },
     faults: ['not_found'],
@@ -58,7 +56,7 @@ const fileRoutes = (pool: Pool): readonly AnyRoute[] => [
     faults: ['not_found'],
     handle: async ({ params }) => {
       const path = parseTilePath(`tile/${params.tile}`)
-      if (!path) throw new Fault('not_found', 'This is not a path of C2SP tlog-tiles.')
+      if (!path) throw new Fault('not_found', 'This is not a C2SP tlog-tiles path.')
       const body = await readFile(pool, readTree(params.shard), path)
       const headers = { 'Content-Type': 'application/octet-stream', 'Cache-Control': FOR_EVER }
       return { headers, body }
@@ -142,7 +140,7 @@ function readTree(text: string): number {
 /** @throws Fault `not_found` */
 async function signedTree(pool: Pool, tree: number, cosignatures = 0) {
   if (cosignatures > 0 && tree !== HEADS) {
-    throw new Fault('not_found', 'Witnesses cosign the checkpoints of `heads` alone.')
+    throw new Fault('not_found', 'Witnesses cosign only the checkpoints of `heads`.')
   }
   const signed = await (cosignatures > 0
     ? findCosignedHeads(pool, cosignatures)

@@ -17,7 +17,7 @@ export const LAYERS: readonly Layer[] = [
   {
     files: /^core\//,
     may: '^core/|^package[.]json$',
-    instead: 'core knows no door, job or service: take what is needed as a parameter',
+    instead: 'core knows no entry point, job or service: take what is needed as a parameter',
   },
   {
     files: /^plugins\/index\.ts$/,
@@ -27,7 +27,7 @@ export const LAYERS: readonly Layer[] = [
   {
     files: /^plugins\/([^/]+)\//,
     may: '^core/plugin/index[.]ts$|^plugins/$1/',
-    instead: "import 'agenthub/plugin' and the own folder; let the Host lend the rest",
+    instead: "import 'agenthub/plugin' and the plugin's own folder; the Host injects the rest",
   },
   {
     files: /^jobs\//,
@@ -126,7 +126,7 @@ export const BANS: readonly Ban[] = [
     view: 'code',
     files: ANY,
     except: /^(server\/cli|test\/bench)\//,
-    instead: 'use the log that is handed in (core/log.ts)',
+    instead: 'use the log that the caller passes (core/log.ts)',
   },
   {
     what: 'global fetch',

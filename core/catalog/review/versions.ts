@@ -69,7 +69,7 @@ export const reviewedVersion = ({ waiting, approved }: Review): number | undefin
 /**
  * Records a content that differs from the newest version, in the transaction that changes it. It
  * replaces a waiting version. Without `review` and `held` it is approved at once; otherwise callers
- * go on to see the approved version. The approved content again withdraws what waits.
+ * still see the approved version. The approved content again withdraws what waits.
  */
 export async function recordVersion(
   client: PoolClient,
@@ -137,7 +137,7 @@ export async function approveVersion(
   )
 }
 
-/** Refuses the waiting version; callers go on to see the approved one. */
+/** Refuses the waiting version; callers still see the approved one. */
 export async function refuseVersion(
   client: PoolClient,
   subject: string,

@@ -39,7 +39,7 @@ export async function endSubscription(pool: Pool, token: string): Promise<void> 
   await pool.query('DELETE FROM hub.incident_subscription WHERE token = $1', [token])
 }
 
-/** Queues a mail about an update for every subscriber, in the transaction of the update. */
+/** Queues an email about an update for every subscriber, in the transaction of the update. */
 export async function enqueueIncidentMails(client: PoolClient, seq: string): Promise<void> {
   await client.query(
     `INSERT INTO hub.mail (template, recipient, subject_id, expires_at)
@@ -49,7 +49,7 @@ export async function enqueueIncidentMails(client: PoolClient, seq: string): Pro
   )
 }
 
-/** Composes the mail about an update; undefined if the recipient has unsubscribed. */
+/** Composes the email about an update; undefined if the recipient has unsubscribed. */
 export async function composeIncidentMail(
   pool: Pool,
   recipient: string,

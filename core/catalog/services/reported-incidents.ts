@@ -77,7 +77,7 @@ const invalid = (field: string, message: string): Fault =>
     extras: { issues: [{ path: `/${field}`, message }] },
   })
 
-/** Adds an update to an incident, and mails it to subscribers. @throws Fault `not_found` */
+/** Adds an update to an incident, and emails it to subscribers. @throws Fault `not_found` */
 export async function addIncidentUpdate(
   client: PoolClient,
   id: string,

@@ -146,7 +146,7 @@ function refusal({ status, body }: EgressResponse): Failure {
   const { error } = given.data ?? {}
   const what = error ?? (status === 200 ? 'no bearer token' : undefined)
   const extras = { status, ...(error !== undefined && { error }) }
-  const detail = `answered ${status}${what === undefined ? '' : ` (${what})`}`
+  const detail = `returned status ${status}${what === undefined ? '' : ` (${what})`}`
   return failure(502, 'upstream_error', detail, extras)
 }
 

@@ -10,8 +10,8 @@ export interface NodeAddress {
 }
 
 /**
- * Moves a shard of the ledger, with all its tables, to another node while batches go on. Shards
- * that share its physical shard move with it.
+ * Moves a shard of the ledger, with all its tables, to another node without stopping batches.
+ * Shards that share its physical shard move with it.
  * @throws ConfigError if there is no such shard or node; returns false if it is there already
  */
 export async function moveShard(
@@ -64,8 +64,8 @@ export async function addNode(client: ClientBase, { host, port }: NodeAddress): 
 }
 
 /**
- * Spreads the shards of the ledger over the nodes, one after the other, while batches go on. Takes
- * those that have entries first: empty physical shards stay where they are.
+ * Spreads the shards of the ledger over the nodes, one after the other, without stopping batches.
+ * Takes those that have entries first: empty physical shards stay where they are.
  * @returns the shards that moved, with their new nodes
  */
 export async function rebalance(

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { runOnNodes } from './share-roles.ts'
 
-/** Functions that book a batch, as migrations define them. */
+/** Functions that post a batch, as migrations define them. */
 interface Source {
   readonly apply: string
   readonly refuse: string

@@ -4,7 +4,7 @@ import { isDistributed } from './is-distributed.ts'
 
 /**
  * Opens a pool of one connection to each worker of a cluster, with the login of `pool`, to listen
- * there: a batch notifies where it is booked. Returns none without a cluster.
+ * there: a batch notifies where it is posted. Returns none without a cluster.
  */
 export async function openWorkerPools(pool: Pool): Promise<readonly Pool[]> {
   const { connectionString } = pool.options

@@ -4,10 +4,10 @@ import { Fault } from '../../errors.ts'
 import type { DocumentKind, IssuedDocument, Tax } from './document.ts'
 import { SOURCES } from './sources.ts'
 
-/** The amounts of lines include tax, whatever it is. */
+/** Tax does not matter here, because the amounts of lines include it. */
 const ANY_TAX: Tax = { category: 'O', rate_bps: 0, reason: null }
 
-/** All months are over. */
+/** Clock at which all months are over. */
 const END_OF_TIME: Clock = { now: () => new Date(8_640_000_000_000_000) }
 
 /** Compares documents with the journal. @returns what is wrong, by number */

@@ -23,7 +23,7 @@ const MARGIN = 50
 const GAP = 0.8
 type Pdf = PDFKit.PDFDocument
 
-/** PDFKit writes words from left to right, whatever their script. */
+/** Scripts that PDFKit would write from left to right. */
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Nko}]/u
 
 /**
@@ -41,7 +41,7 @@ export async function toPdf(document: IssuedDocument): Promise<Buffer> {
   if (wrong !== undefined) {
     throw new Fault(
       'document_not_available',
-      `The PDF would show "${wrong}" wrongly: its font is for Latin, Greek and Cyrillic letters. ` +
+      `The PDF cannot show "${wrong}": its font has only Latin, Greek and Cyrillic letters. ` +
         'The data (JSON) and the electronic invoice (UBL) state it exactly.',
     )
   }

@@ -65,7 +65,7 @@ function toInvoice({ kind, number, issuedAt, content }: IssuedDocument): Ubl {
   } as unknown as Ubl // validated by the schema of the library
 }
 
-/** Removes characters that XML cannot express: controls, and two that are none. */
+/** Removes characters that XML cannot express: controls and two noncharacters. */
 const xmlText = (text: string): string =>
   visibleText(text).replaceAll('\ufffe', '').replaceAll('\uffff', '')
 

@@ -42,7 +42,7 @@ const planSettings = (isCluster: boolean): string =>
   `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
    SET LOCAL plan_cache_mode = ${isCluster ? 'auto' : 'force_generic_plan'}`
 
-/** Answers to `isDistributed` by pool: that of a running hub never changes. */
+/** Results of `isDistributed` by pool; they never change while a hub runs. */
 const clusters = new WeakMap<Pool, Promise<boolean>>()
 
 function isCluster(pool: Pool): Promise<boolean> {

@@ -6,7 +6,7 @@ import { StoredTree } from './stored-tree.ts'
 import { TILE_WIDTH, type Tile, tilePath } from './tile.ts'
 import type { TileReader } from './tree.ts'
 
-/** Tiles in memory per database: those above 16 million entries, with their subtrees 10 MB. */
+/** Maximum cached tiles per database, for 16 million entries; 10 MB with their subtrees. */
 const TILES_MAX = 256
 
 const cacheOf = memoizeByObject(
@@ -14,9 +14,9 @@ const cacheOf = memoizeByObject(
 )
 
 /**
- * Merkle tree in the database, of which the tiles that most proofs need stay in memory: those above
- * the lowest level, and those at the right edge. The hashes of a tile of a width never change. Only
- * for proofs: verification reads what is stored.
+ * Merkle tree in the database that caches the tiles that most proofs need: those above the lowest
+ * level, and those at the right edge. A tile of a given width never changes. Only for proofs:
+ * verification reads the stored tiles.
  */
 export class CachedTree implements TileReader {
   readonly #stored: StoredTree

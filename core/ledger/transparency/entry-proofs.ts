@@ -113,7 +113,7 @@ export async function proveEntries(
   id: string,
   owner?: Owner,
 ): Promise<readonly ProvenEntry[]> {
-  // The checkpoint is read beside the entries; one that misses the newest of them is no fault.
+  // Read at the same time as the entries, so the checkpoint may not cover the newest ones yet.
   const early = owner && findSignedShard(pool, owner.shard)
   const [found, known] = await Promise.all([findEntries(pool, id, owner), early])
   const shards = [...new Set(found.map(({ shard }) => shard))]

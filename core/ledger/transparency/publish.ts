@@ -7,7 +7,7 @@ import { StoredTree } from './stored-tree.ts'
 import { newTiles, tilePath } from './tile.ts'
 import { readRoot } from './tree.ts'
 
-/** A tree, as the place has it now. */
+/** A tree as it is published now. */
 export interface PublishedTree {
   /** Number of the shard, or `heads`. */
   readonly tree: string
@@ -17,7 +17,7 @@ export interface PublishedTree {
   readonly tiles: number
 }
 
-/** A place whose published tree is not the beginning of the journal. */
+/** The published tree is not a prefix of the tree in the database. */
 export class ForkError extends Error {
   override readonly name = 'ForkError'
 }
@@ -89,7 +89,7 @@ async function readPublished(store: LogStore, tree: number): Promise<SignedTree 
   return signed
 }
 
-/** @throws ForkError unless the published tree is the beginning of the stored one */
+/** @throws ForkError unless the published tree is a prefix of the stored one */
 async function assertContained(
   tree: StoredTree,
   published: SignedTree | undefined,

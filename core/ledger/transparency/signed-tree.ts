@@ -22,7 +22,7 @@ export const COSIGNED_NOTE = `h.note || coalesce((SELECT string_agg(c.line, '' O
   FROM ledger.cosignature c WHERE c.size = h.size), '')`
 const NEWEST_OF_HEADS = `SELECT ${COSIGNED_NOTE} AS note FROM ledger.heads_checkpoint h
   ORDER BY h.size DESC LIMIT 1`
-/** Leaves below the newest cosignature among which a checkpoint with more of them is searched. */
+/** Leaves before the newest cosignature in which a checkpoint with more cosignatures is sought. */
 const SEARCHED_LEAVES = 10_000
 const NEWEST_COSIGNED = `SELECT ${COSIGNED_NOTE} AS note FROM ledger.heads_checkpoint h
   WHERE h.size = (SELECT c.size FROM ledger.cosignature c

@@ -56,7 +56,7 @@ export class TreeBuilder {
     }
   }
 
-  /** Handles that the last tile of a level is full: appends its root to the level above. */
+  /** Collects the last tile of a level, which is full, and appends its root to the level above. */
   #complete(level: number, index: number): void {
     const hashes = this.#edge[level]!
     this.collect({ level, index, width: TILE_WIDTH, hashes })

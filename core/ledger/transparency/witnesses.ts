@@ -16,7 +16,7 @@ export interface Witness {
 
 export interface Witnesses {
   readonly witnesses: readonly Witness[]
-  /** Reaches the witnesses, and nothing else. */
+  /** Client that can reach only the witnesses. */
   readonly egress: Egress
 }
 
@@ -30,7 +30,7 @@ const RESPONSE_BYTES_MAX = 16_384
 const SIZE_TYPE = 'text/x.tlog.size'
 const SIZE = /^(0|[1-9]\d{0,14})\n$/
 
-/** A witness that says that the log is not the one that it has seen. */
+/** The witness has seen another log: the hub's is a fork of it. */
 class ForkedLog extends Error {
   override readonly name = 'ForkedLog'
 }
@@ -116,7 +116,7 @@ function cosignatureLine(note: string, response: string, key: WitnessKey): strin
   })
 }
 
-/** Size of the newest root that a witness cosigned, as far as is known here; 0: none. */
+/** Size of the newest root with a stored cosignature of the witness; 0 if there is none. */
 async function cosignedSize(pool: Pick<Pool, 'query'>, { text }: WitnessKey): Promise<number> {
   const { rows } = await pool.query<{ size: bigint }>(
     'SELECT coalesce(max(size), 0) AS size FROM ledger.cosignature WHERE witness = $1',

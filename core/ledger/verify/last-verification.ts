@@ -10,7 +10,7 @@ export interface LastVerification {
   readonly soundAgeSeconds: number | null
   /** End of the last verification of all entries; null before the first. */
   readonly fullAt: Date | null
-  /** Age of the last one that found no violation. */
+  /** Age of the last verification of all entries that found no violation. */
   readonly fullSoundAgeSeconds: number | null
   /** Failed checks of both, each with its first violation; empty if there are none. */
   readonly failures: readonly string[]

@@ -41,7 +41,7 @@ export async function createBuyer(
 ): Promise<(call: Call) => Promise<HubResponse>> {
   const { pay = 'auto' } = flags
   if (!PAYMENT_MODES.includes(pay))
-    throw new Failure('usage', `Not a way to pay: ${pay}`, PAYMENT_MODES.join(', '))
+    throw new Failure('usage', `Not a payment mode: ${pay}`, PAYMENT_MODES.join(', '))
   if (pay === 'siwx') return (call) => signInFromWallet(context, call, flags)
   if (pay === 'x402' || pay === 'mpp') return (call) => payFromWallet(context, call, flags, pay)
   const client = await clientWithKey(context)

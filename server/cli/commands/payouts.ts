@@ -22,8 +22,8 @@ const WAIT_TEXTS: Readonly<Record<string, string>> = {
   first_payout: 'wait before a first payout',
   manual_credit: 'wait after a correction',
   approval: 'needs an approval because of its amount',
-  provider_cap: 'maximum of the day',
-  platform_cap: 'maximum of the day of all providers',
+  provider_cap: 'daily maximum',
+  platform_cap: 'daily maximum of all providers',
   pause: 'payouts are paused',
   run: 'sent within a minute',
 }

@@ -36,14 +36,11 @@ export async function readJson(file: string): Promise<object> {
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
-    throw new Failure(
-      'usage',
-      `${file} is not a readable file of JSON: ${(error as Error).message}`,
-    )
+    throw new Failure('usage', `${file} is not a readable JSON file: ${(error as Error).message}`)
   }
 }
 
-/** Files and witnesses that somebody trusts. */
+/** Files and witnesses that the user trusts. */
 export interface TrustFlags {
   readonly keys?: string
   readonly witness?: readonly string[]
@@ -54,5 +51,5 @@ export interface TrustFlags {
 export function policyOf({ witness: witnesses, quorum }: TrustFlags): WitnessPolicy | undefined {
   if (witnesses) return { witnesses, quorum }
   if (quorum === undefined) return undefined
-  throw new Failure('usage', 'Name the witnesses whose quorum you demand: --witness KEY …')
+  throw new Failure('usage', 'Name the witnesses of the quorum: --witness KEY …')
 }

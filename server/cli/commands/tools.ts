@@ -25,7 +25,11 @@ export async function add(context: Context, address: string, flags: AddFlags): P
   const tools = await store.tools()
   const known = tools[name]
   if (known && known.target !== address) {
-    throw new Failure('usage', `${name} is ${known.target} already.`, 'Take another --name.')
+    throw new Failure(
+      'usage',
+      `${name} already stands for ${known.target}.`,
+      'Choose another --name.',
+    )
   }
   const target = await resolveTarget(context, address, flags.method, false)
   const price = target.price ?? (await fetchExternalPrice(context, address, target.method))

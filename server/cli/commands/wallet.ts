@@ -5,7 +5,7 @@ import { openWallet, readPrivateKey, storeWallet, walletFile } from '../wallet.t
 export async function walletAddress(context: Context, keystore?: string): Promise<void> {
   const sandbox = await isSandbox(context)
   const wallet = await openWallet(context, sandbox, keystore)
-  if (!wallet) throw new Failure('error', 'There is no wallet.', 'Make one with `hub register`.')
+  if (!wallet) throw new Failure('error', 'There is no wallet.', 'Create one with `hub register`.')
   const { address } = wallet.account
   await context.terminal.result({ address, sandbox }, () => address)
 }
@@ -13,8 +13,8 @@ export async function walletAddress(context: Context, keystore?: string): Promis
 /** Shows the private key after confirmation at a terminal. */
 export async function walletExport(context: Context): Promise<void> {
   const { terminal } = context
-  const question = 'Whoever sees the private key has the money. Show it?'
-  if (!terminal.isInteractive) throw new Failure('declined', 'The key is shown at a terminal only.')
+  const question = 'Anyone who sees the private key can take the money. Show it?'
+  if (!terminal.isInteractive) throw new Failure('declined', 'The key is shown only in a terminal.')
   if (!(await terminal.confirm(question))) throw new Failure('declined', 'Not shown.')
   const key = await readPrivateKey(context, await isSandbox(context))
   await terminal.result({ private_key: key }, () => key)
@@ -27,7 +27,7 @@ export async function walletEncrypt(context: Context): Promise<void> {
   const key = await readPrivateKey(context, sandbox)
   const password = settings.walletPassword ?? (await terminal.password('New password: '))
   if (!password) {
-    throw new Failure('usage', 'A password is needed.', 'Set HUB_WALLET_PASSWORD(_FILE).')
+    throw new Failure('usage', 'A password is required.', 'Set HUB_WALLET_PASSWORD(_FILE).')
   }
   await storeWallet(context, sandbox, key, password)
   const file = walletFile(store, sandbox)

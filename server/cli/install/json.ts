@@ -18,7 +18,7 @@ export const jsonEditor: Editor = {
     const depth = findDeepest(root, path)
     const parent = findNodeAtLocation(root, path.slice(0, depth))!
     if (parent.type !== 'object')
-      throw new CannotEdit(`${path.slice(0, depth).join('.')} is no object`)
+      throw new CannotEdit(`${path.slice(0, depth).join('.')} is not an object`)
     return insert(text, parent, path[depth]!, nested(path.slice(depth + 1), value))
   },
   take(text, path) {

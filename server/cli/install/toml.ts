@@ -10,7 +10,7 @@ export const tomlEditor: Editor = {
     const before = read(text)
     const known = at(before, path)
     if (isDeepEqual(known, value)) return undefined
-    if (known !== undefined) throw new CannotEdit(`it has another ${path.join('.')} already`)
+    if (known !== undefined) throw new CannotEdit(`it already has another ${path.join('.')}`)
     const eol = lineEnding(text)
     const gap = text === '' ? '' : text.endsWith('\n') ? eol : eol + eol
     const table = stringify(nested(path, value)).trimEnd().split('\n')
@@ -21,7 +21,7 @@ export const tomlEditor: Editor = {
   take(text, path) {
     if (at(read(text), path) === undefined) return undefined
     const found = new RegExp(`(?:\\r?\\n)?${BEGIN}[^]*?${END}(?:\\r?\\n)?`).exec(text)
-    if (!found) throw new CannotEdit('the marks around it are gone')
+    if (!found) throw new CannotEdit('the markers around it are missing')
     return { offset: found.index, removed: found[0], inserted: '' } satisfies Edit
   },
 }

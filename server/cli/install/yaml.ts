@@ -7,7 +7,7 @@ export const yamlEditor: Editor = {
     const document = read(text)
     const known = find(document, section!, name!)
     if (isDeepEqual(known, value)) return undefined
-    if (known !== undefined) throw new CannotEdit(`it has another ${name} already`)
+    if (known !== undefined) throw new CannotEdit(`it already has another ${name}`)
     const edit = editOf(text, document, section!, { [name!]: value })
     const after = apply(text, edit)
     const isThere = isDeepEqual(find(read(after), section!, name!), value)

@@ -26,7 +26,7 @@ export async function newPlugin(
 ): Promise<void> {
   for (const each of [name, provider]) {
     if (NAME.test(each)) continue
-    throw new Failure('usage', `Not a name: ${each}`, 'Take 2 to 40 of a-z, 0-9, inner hyphens.')
+    throw new Failure('usage', `Not a name: ${each}`, 'Use 2 to 40 of a-z, 0-9 and inner hyphens.')
   }
   const place = resolve(folder)
   const there = await readdir(place).catch(() => [])
@@ -43,7 +43,7 @@ export async function newPlugin(
       `  cd ${relative('.', place) || '.'}`,
       '  npm install',
       '  npm test                  # a paid call in a sandbox',
-      '  npx hub plugin test       # all that a plugin must do',
+      '  npx hub plugin test       # the conformance suite',
     ].join('\n'),
   )
 }

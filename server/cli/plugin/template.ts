@@ -66,7 +66,7 @@ export default defineService({
   provider: '${provider}',
   endpoints: {
     'POST /count': {
-      summary: 'How many words there are, and how many different ones.',
+      summary: 'Counts words, and distinct words.',
       price: usd('0.0005'),
       input: s.object({ text: s.string({ maxBytes: 51_200, examples: ['to be or not to be'] }) }),
       output: s.object({ words: s.integer(), different: s.integer() }),
@@ -99,14 +99,14 @@ before(async () => {
 })
 after(() => sandbox?.stop())
 
-test('a call is answered and charged', async () => {
+test('charges a call', async () => {
   const text = 'To be, or not to be'
   const { body, charged } = await sandbox.client.call('${name}', '/count', { text })
   deepEqual(body, { words: 6, different: 4 })
   equal(charged, 500n) // microdollars
 })
 
-test('what is refused costs nothing', async () => {
+test('does not charge a refused call', async () => {
   const { body: before } = await sandbox.client.balance()
   const refused = sandbox.client.call('${name}', '/count', { text: '?!' })
   const error = await refused.catch((thrown: unknown) => thrown)
@@ -124,14 +124,15 @@ A service for AgentHub: \`index.ts\` declares what it sells, and for how much.
 \`\`\`sh
 npm install
 npm test                # a paid call, in a sandbox with test money
-npx hub plugin test     # all that a plugin must do
+npx hub plugin test     # the conformance suite
 npm run check           # types
-npm publish             # compiles it first; an operator then adds it by its name
+npm publish             # compiles it; an operator then adds it by name
 \`\`\`
 
-The manual is \`agenthub/plugin\` itself; the hub's \`plugins/README.md\` walks through it. An
-operator sells it by \`HUB_PLUGINS=${name}\`. What runs apart is lent what \`needs\` in package.json
-asks for, such as \`"http"\` or \`"secret:${name.toUpperCase().replaceAll('-', '_')}_KEY"\`.
+The types of \`agenthub/plugin\` document the API; the hub's \`plugins/README.md\` is a guide. An
+operator sells the service with \`HUB_PLUGINS=${name}\`, and injects into an isolated plugin what
+\`needs\` in package.json lists, such as \`"http"\` or
+\`"secret:${name.toUpperCase().replaceAll('-', '_')}_KEY"\`.
 `
 
 const titleOf = (name: string): string =>

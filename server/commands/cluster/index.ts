@@ -52,7 +52,7 @@ exit code 1 if one does not`,
 
 const move: Command = {
   usage: 'SHARD HOST:PORT',
-  description: 'move a shard of the ledger to another node, while the hubs serve',
+  description: 'move a shard of the ledger to another node while the hubs serve',
   options: {},
   words: 2,
   async run(context, _values, [shard, node]) {
@@ -60,7 +60,7 @@ const move: Command = {
     if (!Number.isInteger(number)) throw new UsageError('SHARD must be a number')
     const target = addressOf(node)
     const moved = await onCluster(context, (client) => moveShard(client, number, target))
-    await context.write(moved ? `Shard ${number} is on ${node}.\n` : `It was there already.\n`)
+    await context.write(moved ? `Shard ${number} is on ${node}.\n` : 'It is already there.\n')
     return 0
   },
 }
@@ -89,7 +89,7 @@ moves shards there`,
   async run(context, _values, [node]) {
     const address = addressOf(node)
     await onCluster(context, (client) => addNode(client, address))
-    await context.write(`${node} is a node.\n`)
+    await context.write(`Added node ${node}.\n`)
     return 0
   },
 }

@@ -5,8 +5,8 @@ import { type Command, EXIT_FAILED, optional, required, toJson } from '../comman
 export const publishCommand: Command = {
   usage: 'DIR|s3://BUCKET/PREFIX [--endpoint URL] [--json]',
   description: `write the signed Merkle trees of the journal (C2SP tlog-tiles) into a folder for a
-static web server, or a bucket (--endpoint: of an S3-compatible server), from which anybody can
-check that no entry was changed or removed`,
+static web server, or a bucket (--endpoint: of an S3-compatible server), so that anyone can check
+that no entry was changed or removed`,
   options: { endpoint: { type: 'string' }, json: { type: 'boolean' } },
   words: 1,
   async run({ pool, write, log }, values, [place]) {

@@ -4,8 +4,8 @@ import { type Command, EXIT_FAILED, toJson } from '../command.ts'
 
 export const retentionCommand: Command = {
   usage: '[--json]',
-  description: `list which data is stored how long, what jobs delete, and what is permanent; exit
-code 1 if a job has not deleted what it should, or evidence is not protected`,
+  description: `list how long data is stored, what jobs delete, and what is permanent; exit code 1
+if a job has not deleted what it should, or evidence is not protected`,
   options: { json: { type: 'boolean' } },
   async run({ pool, write }, values) {
     const lines = await readRetention(await pool(), readConfig().retention)

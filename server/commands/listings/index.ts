@@ -51,7 +51,7 @@ const PROGRAM: Program = {
 
 /**
  * Runs `npm run listings`. @param connect opens connections of the role `hub_app`
- * @returns the exit code: 0; 1 if somebody should take a look; 2 for a usage error
+ * @returns the exit code: 0; 1 if something needs attention; 2 for a usage error
  */
 export const listingsCommand = (
   connect: () => Promise<Pool>,

@@ -33,7 +33,7 @@ const programOf = (deps: MigrateDeps): Program => ({
     plan: {
       usage: '',
       description: `list the migrations that this version would apply, and whether servers of the
-previous version may go on meanwhile; changes nothing`,
+previous version may keep running meanwhile; changes nothing`,
       options: {},
       run: () => plan(deps),
     },
@@ -96,7 +96,7 @@ function adviceFor({ newest, pending }: MigrationPlan): string {
   if (newest === undefined) return 'The database is empty: no server uses it.'
   return pending.some(({ kind }) => kind === 'contract')
     ? 'Stop all servers of the previous version first. Back up, apply, start the new ones.'
-    : 'Servers of the previous version may go on. Back up, apply, replace them one by one.'
+    : 'Servers of the previous version may keep running. Back up, apply, replace them one by one.'
 }
 
 const describe = ({ name, schema, kind }: PlannedMigration): string =>

@@ -21,7 +21,7 @@ const programOf = (finality: bigint): Program => ({
  * @param finality confirmations before a small transfer is final
  * @param connect opens connections of the role `hub_app`; called only by commands that need them
  * @param args arguments after `npm run payments --`
- * @returns the exit code: 0; 1 if somebody should take a look; 2 for a usage error
+ * @returns the exit code: 0; 1 if something needs attention; 2 for a usage error
  */
 export const paymentsCommand = (
   finality: bigint,

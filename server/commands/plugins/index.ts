@@ -54,7 +54,7 @@ const programOf = (deps: PluginsCommandDeps): Program => ({
     },
     sandbox: {
       usage: 'SPEC[=ISOLATION][+CAPABILITY…]',
-      description: 'run it in a sandbox, described by a line of JSON, until standard input ends',
+      description: 'run it in a sandbox until standard input ends; prints its URL and key as JSON',
       options: {},
       words: 1,
       run: (_, __, [text]) => runSandbox(deps, parsePluginEntry(text)),
@@ -72,7 +72,7 @@ const programOf = (deps: PluginsCommandDeps): Program => ({
       },
     },
   },
-  footer: 'A hub that does not run does it when it starts.',
+  footer: 'A hub that is not running applies this at its next start.',
 })
 
 const listCommand: Command = {
@@ -103,9 +103,9 @@ async function applyEntry(
   entry: PluginEntry,
   telling: OutputFormat,
 ): Promise<number> {
-  const lending = { host, databaseUrl: '', log: createLog('silent') }
+  const injection = { host, databaseUrl: '', log: createLog('silent') }
   try {
-    await examinePlugin(entry, lending, config.hosting)
+    await examinePlugin(entry, injection, config.hosting)
   } catch (error) {
     await tell(`refused, nothing changed: ${(error as Error).message}\n`)
     return EXIT_FAILED

@@ -23,9 +23,9 @@ export const balanceTool = (deps: KeyAccountDeps): AnyTool =>
     name: 'hub_balance',
     title: 'Balance and limits',
     description:
-      'Shows the credits of your key, what calls in flight reserve, this month’s spending by ' +
-      'service, free calls left, rate limits, limits of the key, and the latest entries. Free. ' +
-      'Use it before expensive calls; hub_topup buys credits.',
+      'Shows the credits of your key, those reserved by calls in flight, this month’s spending ' +
+      'by service, free calls left, rate limits, limits of the key, and the latest entries. ' +
+      'Free. Use it before expensive calls; hub_topup buys credits.',
     annotations: READ_ONLY,
     input: s.object({
       history_limit: s.optional(

@@ -18,8 +18,8 @@ export const externalSearchTool = (deps: SearchDeps): AnyTool =>
     name: 'hub_search_external',
     title: 'Search external APIs',
     description:
-      'Finds APIs outside the hub that charge by x402, best first. Free. Prices are as last ' +
-      'seen and may have changed: hub_call_external never pays more than its max_price_usd, and ' +
+      'Finds external APIs that charge by x402, best first. Free. Prices are those last seen ' +
+      'and may have changed: hub_call_external never pays more than its max_price_usd, and ' +
       'only listings with "payable". hub_get_service shows schemas.',
     annotations: { ...READ_ONLY, openWorldHint: true },
     input: searchInput,

@@ -77,7 +77,7 @@ export const externalCallTool = ({ callDeps }: PaidToolDeps): AnyTool =>
       'Calls any URL that charges by x402; the hub pays the seller in USDC and charges your ' +
       'credits exactly that (hub_topup). Find URLs with hub_search_external. If the ' +
       'outcome of a payment is unknown, the money is held until the chain shows it, and the ' +
-      'result says so. For APIs of the hub itself use hub_call.',
+      'result says so. For native services use hub_call.',
     annotations: { ...SPENDING, destructiveHint: true },
     input: s.object({
       url: url('Full URL of the paid resource.'),
@@ -159,7 +159,7 @@ const useExternalTool = () =>
 async function findContentSlug(pool: Pool, text: string): Promise<string> {
   const found = await findSlugOfHost(pool, URL.parse(text)?.hostname ?? '')
   if (found !== undefined) return found
-  throw new Fault('domain_not_registered', 'Nobody sells the pages of this host here.')
+  throw new Fault('domain_not_registered', 'The pages of this host are not sold here.')
 }
 
 /** Parses "POST /path"; for a path alone, looks up the method of the service's endpoint. */

@@ -21,7 +21,7 @@ export const format = s.optional(
 
 export const maxPrice = { description: 'Maximum price, in USD: "0.05".', maxLength: 24 } as const
 
-/** Worded so that models repeat a call safely. */
+/** Idempotency key, described so that models repeat a call safely. */
 export const idempotencyKey = s.optional(
   s.string({
     minLength: 1,

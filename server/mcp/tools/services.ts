@@ -27,8 +27,8 @@ export const searchTool = (deps: SearchDeps): AnyTool =>
     name: 'hub_search',
     title: 'Search services',
     description:
-      'Finds native APIs of the hub by what they do, by category or by price, best first; every ' +
-      'hit says why. Free. Use it before hub_call; then hub_get_service shows endpoints, schemas ' +
+      'Finds native services of the hub by what they do, category or price, best first; each hit ' +
+      'says why. Free. Use it before hub_call; then hub_get_service shows endpoints, schemas ' +
       'and prices. Example: {"query":"sentiment of reviews","max_price_usd":"0.01"}. For APIs ' +
       'outside the hub use hub_search_external.',
     annotations: READ_ONLY,

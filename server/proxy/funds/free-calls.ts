@@ -10,7 +10,7 @@ import { LedgerFunds } from './ledger-funds.ts'
 
 /**
  * Reserves one of this month's free calls; for a metered price, the free units that its maximum
- * covers. Returns undefined if the service or caller has not as many.
+ * covers. Returns undefined if fewer are left.
  */
 export async function reserveFreeCall(
   { ledger, freeQuota, accountStatus, clock, holdMarginSeconds }: CallDeps,

@@ -4,11 +4,11 @@ import { networkPrefix } from '../../../core/usage/network.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Charge, Funds, PricedCall } from '../call-types.ts'
 
-/** Limits of free calls without a key, per process: nobody pays for them, and nobody is known. */
+/** Limits of concurrent free calls without a key, per process, in total and per network. */
 export const KEYLESS_CALLS = { max: 64, maxPerKey: 16 } as const
 
 /**
- * Funds of an endpoint that costs nothing. Without a key, only so many calls run at once.
+ * Funds of an endpoint that costs nothing. Limits how many calls without a key run at once.
  * @throws Fault `concurrency_limited`
  */
 export function chargeNothing(

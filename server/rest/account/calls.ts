@@ -247,7 +247,7 @@ const receiptOf = async ({ receipts }: CallDeps, row: CallRow): Promise<string |
 async function showCall(deps: CallDeps, key: CallKey, row: CallRow): Promise<CallJson> {
   const { record } = row
   const { hold, refunded } = row
-  // A free call that was given back stays resolved: the one that replaces it is granted.
+  // A refunded free call stays resolved: another one is granted in its place.
   const resolution = hold?.isFree && record ? undefined : hold?.kind
   const evidence = { resolution, outcome: record?.outcome, refunded }
   // A response is stored before the charge; if charging failed, nobody may read it.

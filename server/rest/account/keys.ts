@@ -207,7 +207,7 @@ const singleKeyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
 
 const freezingRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
   route('POST /v1/keys/{id}/freeze', {
-    summary: 'Freezes a sub-key, and all keys below it, until it is thawed.',
+    summary: 'Freezes a sub-key and its own sub-keys until it is unfrozen.',
     auth: 'owner',
     body: z.strictObject({ reason: plainText(200) }),
     response: { status: 200, schema: ChangedKey },
@@ -219,7 +219,7 @@ const freezingRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
     },
   }),
   route('POST /v1/keys/{id}/thaw', {
-    summary: 'Thaws a frozen sub-key.',
+    summary: 'Unfreezes a sub-key.',
     auth: 'owner',
     response: { status: 200, schema: ChangedKey },
     faults: ['not_found', 'frozen_key'],

@@ -31,7 +31,7 @@ export const rateRequestCursor = z.tuple([z.string().max(40)])
 /** Requests for custom rates, by those who manage a main key. */
 export const rateRequestRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
   route('POST /v1/rate-requests', {
-    summary: 'Asks for a higher rate limit of a main key; an administrator decides.',
+    summary: 'Requests a higher rate limit for a main key; an administrator decides.',
     auth: 'owner',
     body: z.strictObject({
       key_id: z.string().max(40).optional().meta({

@@ -14,7 +14,7 @@ const RevokedKey = z.object({
   left_microdollars: z.int().meta({
     description:
       'Credits that stay on the revoked key: there is no other main key, or an administrator ' +
-      'froze it. Repeat the request to move them later, and what calls in flight give back.',
+      'froze it. Repeat the request to move them later, with what calls in flight release.',
   }),
 })
 

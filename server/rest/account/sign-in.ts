@@ -45,7 +45,7 @@ const emailRoutes = ({ pool, site }: SigningDeps, links: MagicLinks): readonly A
     auth: 'none',
     acceptsForm: true,
     body: z.strictObject({ email }),
-    repeatable: true, // another mail
+    repeatable: true, // sends another email
     response: { status: 202, schema: LinkSent },
     faults: ['rate_limited', 'origin_not_allowed'],
     handle: async ({ body, ip, header }) => {

@@ -11,7 +11,7 @@ export interface HealthBoardDeps extends BalancesDeps {
   readonly dataDir: string
 }
 
-/** Time within which the node of the chain answers. */
+/** Maximum time for a response of the node. */
 const NODE_TIMEOUT_MS = 2_000
 /** Least free share of the disk, in percent. */
 const DISK_FREE_MIN = 10
@@ -22,7 +22,8 @@ const HealthBoard = z.object({
       area: z.enum(HEALTH_AREAS),
       name: z.string(),
       good: z.boolean().meta({
-        description: 'False beyond its limit, which is that of the alert if there is one.',
+        description:
+          'False if the value is beyond its limit, which is that of its alert if it has one.',
       }),
       value: z.number().nullable(),
       unit: z.enum(['seconds', 'entries', 'bytes', 'percent', 'count', 'block']),

@@ -27,7 +27,7 @@ const KeyChange = z
     frozen: z
       .strictObject({ reason: plainText(200) })
       .nullable()
-      .meta({ description: 'Freezes the key and all keys below it. null: thaws it.' }),
+      .meta({ description: 'Freezes the key and its sub-keys. null: unfreezes it.' }),
     reason: plainText(500).meta({
       description: 'Recorded in the audit log. Default: the reason in frozen.',
     }),
@@ -54,7 +54,7 @@ export const keyAdminRoutes = (deps: KeyAdminDeps): readonly AnyRoute[] => [
     handle: async ({ params: { id } }) => ({ body: await showKeyState(deps.pool, id) }),
   }),
   route('PATCH /v1/admin/keys/{id}', {
-    summary: 'Sets the rate limit of a key, freezes or thaws it; effective within a second.',
+    summary: 'Sets the rate limit of a key, freezes or unfreezes it; effective within a second.',
     auth: 'admin',
     body: KeyChange,
     response: { status: 200, schema: KeyState },

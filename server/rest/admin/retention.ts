@@ -12,13 +12,13 @@ const RetentionView = z.object({
   kept: z.enum(['days', 'evidence', 'account', 'state']).meta({
     description:
       'days: a job deletes it. evidence: permanent. account: until its owner removes it. ' +
-      'state: replaced as work goes on.',
+      'state: replaced during operation.',
   }),
   days: z.int().nullable().meta({ description: 'Days after which a job deletes it.' }),
   setting: z.string().nullable().meta({ description: 'Environment variable of the days.' }),
   deleted_by: z.string().nullable().meta({ description: 'Job that deletes it.' }),
   oldest_at: z.iso.datetime().nullable().meta({
-    description: 'Instant from which the days of the oldest row count.',
+    description: 'Start of the retention period of the oldest row.',
   }),
   overdue_rows: z.int().nullable().meta({
     description: 'Rows that the job should have deleted a day ago. 0 if it works.',
@@ -40,7 +40,7 @@ export interface RetentionDeps {
 /** Retention policy: which data is stored how long, and evidence that the jobs follow it. */
 export const retentionRoutes = ({ pool, retention }: RetentionDeps): readonly AnyRoute[] => [
   route('GET /v1/admin/retention', {
-    summary: 'Lists which data is stored how long, what jobs delete, and what is permanent.',
+    summary: 'Lists how long data is stored, what jobs delete, and what is permanent.',
     auth: 'auditor',
     response: { status: 200, schema: RetentionReport },
     handle: async () => {

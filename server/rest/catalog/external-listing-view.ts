@@ -66,7 +66,7 @@ export const ListingView = z.object({
   payers: z.int().meta({ description: 'Distinct payers, without the seller’s own accounts.' }),
   rejected_calls: z
     .int()
-    .meta({ description: 'Paid calls that failed as wrong, mostly 4xx; they count for nobody.' }),
+    .meta({ description: 'Paid calls refused as invalid, mostly 4xx; not in success_rate.' }),
   refund_rate: nullableNumber,
   paid_calls: z.int(),
   first_seen_at: z.string(),

@@ -79,7 +79,7 @@ export interface SearchDeps {
   readonly semanticRanker?: SemanticRanker | undefined
 }
 
-/** `POST /v1/search`: services of the hub and listings of others, in one ranking. */
+/** `POST /v1/search`: native services and external listings, in one ranking. */
 export const searchRoute = (
   { pool, clock, semanticRanker }: SearchDeps,
   showService: ShowService,

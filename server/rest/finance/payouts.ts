@@ -21,11 +21,11 @@ const WaitingPayoutView = z.object({
   address: z.string(),
   owed_microdollars: amount,
   amount_microdollars: amount.meta({
-    description: 'Next payout: what is owed, within the maximum of a day.',
+    description: 'Amount of the next payout: what is owed, up to the daily maximum.',
   }),
   rule: z
     .enum(['first_payout', 'manual_credit', 'approval', 'provider_cap', 'platform_cap'])
-    .meta({ description: 'Rule by which it waits.' }),
+    .meta({ description: 'Rule that makes it wait.' }),
   until: z.iso.datetime().nullable().meta({
     description: 'End of the wait. null: it waits for a person.',
   }),

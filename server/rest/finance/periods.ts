@@ -17,7 +17,7 @@ const Checklist = z.object({
       name: z.string(),
       description: z.string(),
       advice: z.string().meta({ description: 'How to meet the condition.' }),
-      open: z.int().min(0).meta({ description: 'Number of what is missing; 0: met.' }),
+      open: z.int().min(0).meta({ description: 'Number of open items; 0: the condition is met.' }),
     }),
   ),
 })

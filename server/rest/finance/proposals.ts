@@ -28,9 +28,13 @@ export const DecisionView = z.object({
 const ActView = DecisionView.pick({ id: true, state: true }).extend({
   kind: z.enum(ACT_KINDS),
   subject: z.string().meta({ description: 'Call, exception, transaction or provider.' }),
-  terms: z.record(z.string(), z.unknown()).meta({ description: 'What is to be done.' }),
+  terms: z
+    .record(z.string(), z.unknown())
+    .meta({ description: 'Content of the act, by its kind.' }),
   accounts: z.array(z.string()).meta({ description: 'Accounts that it changes.' }),
-  exposure_microdollars: z.int().meta({ description: 'Counts against the daily limit.' }),
+  exposure_microdollars: z
+    .int()
+    .meta({ description: 'Amount that counts against the daily limit.' }),
   reason: z.string(),
   proposed_by: z.string(),
   proposed_at: z.iso.datetime(),
@@ -58,7 +62,7 @@ export const proposalRoutes = (deps: DecisionDeps): readonly AnyRoute[] => [
     auth: 'finance',
     query: listQuery({
       state: z.enum(['open', 'proposed', 'all']).default('all').meta({
-        description: 'open: pending. proposed: pending or decided. all: also by one person alone.',
+        description: 'open: pending. proposed: pending or decided. all: also acts of one person.',
       }),
       kind: z.enum(ACT_KINDS).optional(),
     }),

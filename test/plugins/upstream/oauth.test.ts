@@ -91,7 +91,7 @@ describe('an imported API with OAuth2 client credentials', () => {
   it('charges nothing when the token endpoint fails; shows registered errors only', async () => {
     const cases: readonly [number, unknown, RegExp][] = [
       [401, { error: 'invalid_client', hint: 'client-secret:9' }, /401 \(invalid_client\)/],
-      [500, { error: 'trace of our database' }, /answered 500\.$/],
+      [500, { error: 'trace of our database' }, /returned status 500\.$/],
       [200, { access_token: 'token-of-acme', token_type: 'mac' }, /no bearer token/],
     ]
     const slug = await list()

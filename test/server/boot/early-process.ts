@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sleep } from '../../../core/clock.ts'
 import { forkEarly } from '../../../server/boot/fork-workers.ts'
-import type { FirstProcessMessage, WorkerMessage } from '../../../server/boot/worker-messages.ts'
+import type { PrimaryMessage, WorkerMessage } from '../../../server/boot/worker-messages.ts'
 
 /**
- * Program: a hub whose first process loads nothing after its workers serve, and whose workers serve
+ * Program: a hub whose primary process loads nothing after its workers serve, whose workers serve
  * only what takes a while. In the mode `fails`, they fail instead. Prints what happens, by line.
  */
 const mode = process.argv[2]
@@ -31,7 +31,7 @@ function serve(): void {
 }
 
 if (cluster.isWorker) {
-  process.on('message', ({ hub }: FirstProcessMessage) => {
+  process.on('message', ({ hub }: PrimaryMessage) => {
     if (hub === 'listen') serve()
     else if (mode === 'fails') process.exit(1)
     else if (hub === 'place') send({ hub: 'opened' })

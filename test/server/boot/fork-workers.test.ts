@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.ts'
 
 const PROGRAM = join(import.meta.dirname, 'early-process.ts')
 
-describe('a first process whose workers need nothing of it', function () {
+describe('a primary process whose workers need nothing of it', function () {
   this.timeout(60_000)
   let child: ChildProcess
   let printed: string

@@ -90,7 +90,7 @@ describe('a hub with real money and two workers', function () {
     expect(await exit, logged).to.deep.equal([0, null])
   })
 
-  it('replaces and counts a worker that fails before the first process listens to it', async () => {
+  it('replaces and counts a worker that fails before the primary process hears it', async () => {
     await serve('--import', LEAK)
     await eventually(() => /"worker":\d+,"code":1/.test(logged), 60_000)
     await eventually(async () =>

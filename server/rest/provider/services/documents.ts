@@ -38,7 +38,7 @@ export async function fetchDocument(
   }
 }
 
-/** Fetches what a document references, until all together have the size that one may have. */
+/** Fetches the documents that one references; all together are limited to the size of one. */
 export function documentsFrom(deps: ServiceDeps, first: string): FetchDocuments {
   let bytesLeft = DOCUMENT_MAX - Buffer.byteLength(first)
   const fetchOne = async (url: string, signal?: AbortSignal): Promise<string | undefined> => {

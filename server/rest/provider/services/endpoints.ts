@@ -93,7 +93,7 @@ const EndpointField = z.strictObject({
   }),
   passes: z.array(passedStatus).max(20).default([]).meta({
     description:
-      'Error statuses passed to callers, as the answer of the API; not 401, 402 and 407.',
+      'Error statuses passed to callers as the response of the API; not 401, 402 and 407.',
   }),
   charges: z.array(status(400, 499)).max(20).default([]).meta({
     description: 'Client errors among passes that are charged, such as 404. Default: none.',

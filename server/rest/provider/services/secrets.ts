@@ -38,7 +38,7 @@ const SecretInput = z.discriminatedUnion('in', [
     token_url: z.string().min(1).max(500).meta({
       description: 'Token endpoint of OAuth2 client credentials. https in production.',
     }),
-    client_id: oauthText.meta({ description: 'Sent to token_url alone.' }),
+    client_id: oauthText.meta({ description: 'Sent only to token_url.' }),
     client_secret: oauthText,
     scope: oauthText.optional().meta({ description: 'Scopes, separated by spaces.' }),
     audience: oauthText.optional().meta({ description: 'If the token endpoint requires one.' }),

@@ -128,7 +128,7 @@ async function assertTestable({ pool }: ServiceDeps, { slug, state, provider }: 
   if (suspensions.some(({ suspendedAt }) => suspendedAt)) throw new Fault('service_suspended')
 }
 
-/** Stores a passed test. A version that waited for it alone is on sale then. */
+/** Stores a passed test. A version that waited only for this test is then put on sale. */
 async function savePassedTest(
   deps: ServiceDeps,
   owner: KeyManager,

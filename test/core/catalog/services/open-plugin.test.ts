@@ -51,7 +51,7 @@ describe('a plugin that stores data', () => {
       })
     },
   })
-  const lending = () => ({ host: injectedHost, databaseUrl: fresh.url, log: createLog('silent') })
+  const injection = () => ({ host: injectedHost, databaseUrl: fresh.url, log: createLog('silent') })
   const failure = (work: Promise<unknown>) =>
     work.then(
       () => 'nothing failed',
@@ -60,7 +60,7 @@ describe('a plugin that stores data', () => {
 
   it('has its own schema, to which its migrations are applied once', async () => {
     for (let start = 0; start < 2; start += 1) {
-      const opened = await openPlugin(plugin(), lending())
+      const opened = await openPlugin(plugin(), injection())
       await database.query('INSERT INTO note VALUES ($1)', [`start ${start}`])
       await opened.close()
     }
@@ -71,8 +71,8 @@ describe('a plugin that stores data', () => {
   })
 
   it('cannot access data of the hub or of another plugin', async () => {
-    const other = await openPlugin(plugin('other-book'), lending())
-    const opened = await openPlugin(plugin(), lending())
+    const other = await openPlugin(plugin('other-book'), injection())
+    const opened = await openPlugin(plugin(), injection())
     const forbidden = [
       'SELECT * FROM hub.api_key',
       'SELECT * FROM ledger.balance',
@@ -89,7 +89,7 @@ describe('a plugin that stores data', () => {
   })
 
   it('commits all of a transaction, or nothing', async () => {
-    const opened = await openPlugin(plugin(), lending())
+    const opened = await openPlugin(plugin(), injection())
     const broken = database.transaction(async (transaction) => {
       await transaction.query(`INSERT INTO note VALUES ('lost')`)
       throw new Error('as asked')
@@ -103,14 +103,14 @@ describe('a plugin that stores data', () => {
   })
 
   it('is refused if its slug is invalid or differs from that of its service', async () => {
-    expect(await failure(openPlugin(plugin('Bad"; --'), lending()))).to.include('the slug is not')
-    expect(await failure(openPlugin(plugin('note-book', 'else'), lending()))).to.include(
+    expect(await failure(openPlugin(plugin('Bad"; --'), injection()))).to.include('the slug is not')
+    expect(await failure(openPlugin(plugin('note-book', 'else'), injection()))).to.include(
       'is named else',
     )
   })
 
   it('is refused if a migration has changed after it was applied', async () => {
     await writeFile(join(folder, '0001_note.sql'), 'CREATE TABLE note (words text)')
-    expect(await failure(openPlugin(plugin(), lending()))).to.include('has changed')
+    expect(await failure(openPlugin(plugin(), injection()))).to.include('has changed')
   })
 })
