@@ -14,7 +14,7 @@ import { broken, newSigner, REWRITE, REWRITE_SUMS, tamper } from './tampering.ts
 
 const SIGNED = 'every checkpoint is signed and matches its seal'
 
-describe('A309 the retained checkpoints', () => {
+describe('A314 the retained checkpoints', () => {
   const key = newSigner()
   let database: FreshDatabase
   let dataDir: string
