@@ -144,6 +144,12 @@ export async function resealResponses(pool: Pool, keys: PurposeKeys): Promise<nu
 
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
+/** Returns true if a paid response with this body is stored: no stream, and at most 1 MiB. */
+export const isStorable = (body: unknown): boolean => {
+  const bytes = bytesOf(body)
+  return bytes !== undefined && bytes.length <= STORED_BYTES_MAX
+}
+
 function bytesOf(body: unknown): Buffer | undefined {
   if (body instanceof Uint8Array) return asBuffer(body)
   const isStream = typeof body === 'object' && body !== null && 'pipe' in body

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { JsonObject } from '../../core/json.ts'
+import { isStorable } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { readStreamStart } from '../http/stream-start.ts'
 import { asData } from './third-party.ts'
@@ -26,20 +27,23 @@ export async function readBody(
   if (body instanceof Readable) {
     const { bytes, whole } = await readStreamStart(body)
     return {
-      ...sliceBody(bytes, type, slice),
+      ...sliceBody(bytes, type, slice, whole),
       ...(whole ? {} : { incomplete: true, note: INCOMPLETE }),
     }
   }
-  return sliceBody(body, type, slice)
+  return sliceBody(body, type, slice, true)
 }
 
 function sliceBody(
   body: unknown,
   type: string,
   { offset = 0, max_chars: chars = DEFAULT_CHARS }: BodySlice,
+  isWhole: boolean,
 ): JsonObject {
+  const isStored = () => isWhole && isStorable(body)
   if (body instanceof Uint8Array && !isUtf8(body)) {
-    return { content_type: type, bytes: body.length, note: BINARY }
+    const note = isStored() ? BINARY : BINARY_NOT_STORED
+    return { content_type: type, bytes: body.length, note }
   }
   const text = body instanceof Uint8Array ? Buffer.from(body).toString('utf8') : undefined
   const isParsed = text !== undefined && text.length <= PARSED_CHARS_MAX
@@ -54,16 +58,25 @@ function sliceBody(
     content_type: type,
     ...asData({ body: whole.slice(offset, end) }),
     total_chars: whole.length,
-    ...(end < whole.length ? { truncated: true, next_offset: end, next: READ_ON } : {}),
+    ...(end < whole.length && {
+      truncated: true,
+      ...(isStored() ? { next_offset: end, next: READ_ON } : { next: NOT_STORED }),
+    }),
   }
 }
 
 const READ_ON =
   'To read on, call again with the same arguments, this idempotency_key and ' +
   'offset = next_offset. It is free.'
+const NOT_STORED =
+  'The rest cannot be read: only complete responses of at most 1 MiB are stored. A new call over ' +
+  'HTTP, from the proxy, returns all of it and is charged again.'
 const BINARY =
   'Not text. Fetch it over HTTP from the proxy with the same input and this Idempotency-Key. ' +
   'It is free.'
+const BINARY_NOT_STORED =
+  'Not text, and not stored: only complete responses of at most 1 MiB are. A new call over HTTP, ' +
+  'from the proxy, returns it and is charged again.'
 const INCOMPLETE = 'The stream was interrupted or is too long. This is its beginning.'
 
 /** Returns the media type, with a plain charset but without other parameters of the service. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
+import { STORED_BYTES_MAX } from '../../../core/usage/stored-responses.ts'
 import { PRICE } from '../../stories/counted-service.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
@@ -13,8 +14,8 @@ describe('a response that a tool paid for', () => {
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })
-  const get = (endpoint: string) =>
-    callTool(hub(), ada.apiKey, 'hub_call', { service: 'various', endpoint, input: {} })
+  const get = (endpoint: string, input = {}) =>
+    callTool(hub(), ada.apiKey, 'hub_call', { service: 'various', endpoint, input })
 
   it('is returned with its charge even if it is a problem of the service', async () => {
     const body = { type: 'about:blank', title: 'Too dull' }
@@ -37,5 +38,21 @@ describe('a response that a tool paid for', () => {
     expect((await get('GET /stream')).data).to.deep.include({ body: { a: 1 } })
     const broken = { error: 'stream_broken', charged_usd: '0.00', incomplete: true }
     expect((await get('GET /broken')).data).to.include({ ...broken, body: 'the begin' })
+  })
+
+  it('promises its rest only if it is stored', async () => {
+    const { data: stored } = await get('POST /long', { chars: STORED_BYTES_MAX })
+    expect(stored).to.include({ truncated: true, next_offset: 20_000 })
+    for (const { data } of [
+      await get('POST /long', { chars: STORED_BYTES_MAX + 1 }),
+      await get('GET /long-stream'),
+    ]) {
+      expect(data).to.include({ status: 200, truncated: true })
+      expect(data).not.to.have.property('next_offset')
+      expect(data['next']).to.match(/only complete responses .* stored.* charged again/)
+    }
+    const { data: bytes } = await get('GET /many-bytes')
+    expect(bytes).to.include({ status: 200, bytes: STORED_BYTES_MAX + 1 })
+    expect(bytes['note']).to.match(/not stored.* charged again/)
   })
 })

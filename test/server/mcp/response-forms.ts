@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { defineService, Reply, s } from 'agenthub/plugin'
 import { sleep } from '../../../core/clock.ts'
+import { STORED_BYTES_MAX } from '../../../core/usage/stored-responses.ts'
 import { PRICE } from '../../stories/counted-service.ts'
 
 const none = s.object({})
@@ -50,6 +51,13 @@ export const responseForms = defineService({
     'GET /dull-fact': endpoint(none, () => withType(PROBLEM, 'application/problem+json')),
     'GET /text': endpoint(none, () => withType(Buffer.from('Grüße'), 'text/plain')),
     'GET /bytes': endpoint(none, () => withType(Buffer.from([0x89, 0xff, 0, 1]), 'image/png')),
+    'GET /many-bytes': endpoint(none, () =>
+      withType(Buffer.alloc(STORED_BYTES_MAX + 1, 0xff), 'image/png'),
+    ),
+    'GET /long-stream': streaming(() => {
+      const half = Buffer.alloc(STORED_BYTES_MAX, 'x')
+      return withType(Readable.from([half, half]), 'text/plain')
+    }),
     'GET /stream': streaming(() =>
       withType(Readable.from([Buffer.from('{"a"'), Buffer.from(':1}')]), 'application/json'),
     ),
