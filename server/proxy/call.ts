@@ -72,7 +72,7 @@ async function makeCall(
   }
   const request = sent.signedMessage ? await identifyAgent(deps, sent, sent.signedMessage) : sent
   trace?.begin('quote')
-  const quoted = await quote(deps, caller, request) // 404, 405, 402 price_exceeds_max
+  const quoted = await quote(deps, caller, request) // 400, 404, 405, 402 price_exceeds_max
   if (trace) trace.service = quoted.offering.service.slug
   if (!quoted.inputError) onProgress?.({ stage: 'priced', price: quoted.price })
   if (request.dryRun) {

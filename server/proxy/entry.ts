@@ -21,6 +21,7 @@ import type { ResponseWriter } from '../http/response-writer.ts'
 import type { Observers } from '../observability/observe.ts'
 import { traceOf } from '../observability/trace.ts'
 import { signedMessageOf } from './agent.ts'
+import { isAmbiguous } from './ambiguous-path.ts'
 import { parseIdempotencyKey } from './attempt.ts'
 import type { CallRequest } from './call-types.ts'
 import { crawlerName, lowerOf, parseCrawlerMaxPrice, withCrawlerPrice } from './crawler.ts'
@@ -150,9 +151,6 @@ const sendsBody = (headers: IncomingHttpHeaders): boolean =>
 
 const queryOf = (url?: string): ReturnType<typeof parse> => parse(searchOf(url).slice(1))
 
-/** Dot and empty segments, separators and control characters, also when encoded twice. */
-const AMBIGUOUS = /[\\\p{Cc}]|\/\.{1,2}(\/|$)|\/\/|%(2e|2f|5c)/iu
-
 /** Splits `/proxy/{slug}/{path}`. Refuses paths that an upstream could interpret differently. */
 function parseTarget(raw: string): { readonly slug: string; readonly path: string } {
   let decoded: string
@@ -161,7 +159,7 @@ function parseTarget(raw: string): { readonly slug: string; readonly path: strin
   } catch (error) {
     throw new Fault('malformed_path', undefined, { cause: error })
   }
-  if (/%2f/i.test(raw) || AMBIGUOUS.test(decoded)) throw new Fault('malformed_path')
+  if (/%2f/i.test(raw) || isAmbiguous(decoded)) throw new Fault('malformed_path')
   const [slug = '', ...rest] = decoded.slice(PROXY_PATH.length + 1).split('/')
   return { slug, path: `/${rest.join('/')}` }
 }

@@ -15,6 +15,7 @@ import type { Quote } from '../../core/plugin/index.ts'
 import type { Issue } from '../../core/plugin/validate.ts'
 import { hashRequest } from '../../core/usage/receipts.ts'
 import { methodNotAllowed } from '../http/problem.ts'
+import { isAmbiguous } from './ambiguous-path.ts'
 import type { CallDeps } from './call-deps.ts'
 import { endpointName } from './call-record.ts'
 import type { AnonymousCaller, CallRequest, PricedCall } from './call-types.ts'
@@ -24,15 +25,16 @@ import { signInRequired } from './sign-in-offer.ts'
 
 /**
  * Finds the endpoint, validates the input and determines the price.
- * @throws Fault `service_not_found`, `not_found`, `method_not_allowed`, `price_exceeds_max`, the
- *   402 of `signInRequired`, or a failure of the endpoint's price function. An input error is
- *   returned, not thrown.
+ * @throws Fault `malformed_path`, `service_not_found`, `not_found`, `method_not_allowed`,
+ *   `price_exceeds_max`, the 402 of `signInRequired`, or a failure of the endpoint's price
+ *   function. An input error is returned, not thrown.
  */
 export async function quote(
   deps: CallDeps,
   caller: Caller | AnonymousCaller,
   request: CallRequest,
 ): Promise<PricedCall> {
+  if (isAmbiguous(request.path)) throw new Fault('malformed_path', undefined, { money: 'none' })
   const { offering: found, params } = endpointOf(await deps.catalog.find(request.slug), request)
   if (caller.keyId === null && deps.creditsOnly.has(request.slug)) {
     throw await signInRequired(deps, found, caller, request)

@@ -47,6 +47,7 @@ export const quoteRoutes = (deps: QuoteDeps): readonly AnyRoute[] => [
     repeatable: true,
     response: { status: 201, schema: Quote },
     faults: [
+      'malformed_path',
       'service_not_found',
       'not_found',
       'method_not_allowed',

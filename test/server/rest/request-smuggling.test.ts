@@ -2,7 +2,9 @@ import { connect } from 'node:net'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { watchedService, work } from '../../stories/attacks/watched-service.ts'
+import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
+import { callTool } from '../mcp/ask.ts'
 
 /** Sends raw text and returns everything received until the connection closes. */
 const raw = (port: number, text: string): Promise<string> =>
@@ -127,6 +129,27 @@ describe('an ambiguous request', () => {
       expect(await hub().balance(keyId)).to.equal(usd('1'))
     })
   }
+
+  it('A028 is malformed_path and reaches no service over MCP, nor in a quote', async () => {
+    const { apiKey } = await hub().agent()
+    const done = work.calls.length
+    for (const path of [
+      '/things/..',
+      '/things/.',
+      '/things/..%2fa',
+      '/things/a\\b',
+      '/things//a',
+    ]) {
+      const tool = { service: 'watched', endpoint: `POST ${path}`, input: {} }
+      const { isError, data } = await callTool(hub(), apiKey, 'hub_call', tool)
+      expect(isError, path).to.equal(true)
+      expect(data, path).to.include({ error: 'malformed_path', charged_usd: '0.00' })
+      const order = { slug: 'watched', method: 'POST', path, input: {} }
+      const { status, body } = await ask(hub().url, '/v1/quotes', { key: apiKey, body: order })
+      expect([status, body['code']], path).to.deep.equal([400, 'malformed_path'])
+    }
+    expect(work.calls, 'what the service saw').to.have.length(done)
+  })
 
   it('A022 A023 is 400 duplicate_header without charge for two keys or two hosts', async () => {
     const { apiKey, keyId } = await hub().agent()

@@ -41,11 +41,13 @@ const endpoint = {
   },
 }
 
+const thing = { ...endpoint, input: s.object({ name: s.string() }) }
+
 export const watchedService = defineService({
   slug: 'watched',
   name: 'Watched',
   category: 'test',
   summary: 'Counts how often it works.',
   provider: 'example',
-  endpoints: { 'POST /a': endpoint, 'POST /b': endpoint },
+  endpoints: { 'POST /a': endpoint, 'POST /b': endpoint, 'POST /things/{name}': thing },
 })
