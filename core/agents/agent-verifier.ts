@@ -45,6 +45,8 @@ const LIFETIME_MAX_SECONDS = 86_400
 /** Time by which the clock of an agent may differ. */
 const SKEW_SECONDS = 5
 const NONCE_MAX = 256
+/** Longest host name of DNS. */
+const HOST_MAX = 253
 
 class Unverified extends Error {
   readonly problem: AgentProblem
@@ -165,7 +167,8 @@ function labelOf({ 'signature-input': input }: HeaderValues): string | undefined
 function agentOf({ [AGENT_HEADER]: header }: HeaderValues): URL {
   const url = URL.parse(directoryIn(String(header)) ?? '')
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.port === ''
-  if (isOrigin) return url
+  // With a last dot, the same host would have two names in rules.
+  if (isOrigin && url.hostname.length <= HOST_MAX && !url.hostname.endsWith('.')) return url
   throw new Unverified('agent_invalid')
 }
 

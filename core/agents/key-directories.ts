@@ -11,8 +11,10 @@ type Keys = ReadonlyMap<string, KeyObject>
 
 interface LoadedDirectory {
   readonly keys: Keys
-  /** Time of the load, by `elapsedMs`. */
+  /** Time of the last load, by `elapsedMs`. */
   readonly at: number
+  /** Time of the last load that succeeded: keys count for as long as the cache keeps them. */
+  readonly readAt: number
 }
 
 const BYTES_MAX = 65_536
@@ -53,11 +55,18 @@ export class KeyDirectories {
     if (this.#loading >= CONCURRENT_LOADS) return NO_KEYS
     this.#loading += 1
     const at = elapsedMs()
-    const keys = await this.#read(origin)
-      .catch(() => this.#cache.get(origin)?.keys ?? NO_KEYS)
+    const loaded = await this.#read(origin)
+      .then((keys) => ({ keys, at, readAt: at }))
+      .catch(() => ({ ...this.#lastRead(origin), at }))
       .finally(() => (this.#loading -= 1))
-    this.#cache.set(origin, { keys, at })
-    return keys
+    this.#cache.set(origin, loaded)
+    return loaded.keys
+  }
+
+  /** Returns the keys of the last load that succeeded, unless it is too long ago. */
+  #lastRead(origin: string): Pick<LoadedDirectory, 'keys' | 'readAt'> {
+    const { keys, readAt } = this.#cache.get(origin) ?? { keys: NO_KEYS, readAt: 0 }
+    return elapsedMs() - readAt < CACHE.ttlMs ? { keys, readAt } : { keys: NO_KEYS, readAt }
   }
 
   /** @throws Error if there is no readable directory */
@@ -69,6 +78,7 @@ export class KeyDirectories {
       maxBytes: BYTES_MAX,
       timeouts: { totalMs: LOAD_MS },
     })
+    if (status === 404 || status === 410) return NO_KEYS
     if (status !== 200) throw new Error(`the key directory was answered with ${status}`)
     const { keys } = JSON.parse(body.toString('utf8')) as { readonly keys: readonly unknown[] }
     const found = keys.slice(0, KEYS_MAX).map(toKey)

@@ -29,19 +29,35 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   return parseJson(bytes)
 }
 
-/** Reads a URL-encoded form or JSON. Each field may come once. @throws Fault as `readJson` does */
+/**
+ * Reads a form, as browsers and mail programs send it, or JSON. Each field may come once.
+ * @throws Fault as `readJson` does
+ */
 export async function readForm(request: IncomingMessage): Promise<unknown> {
   const type = readSingleHeader({ req: request }, 'content-type') ?? ''
-  if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return readJson(request)
-  const text = (await readUnencoded(request)).toString('utf8')
-  if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) throw tooMany('fields', FIELDS_MAX)
-  const fields = [...new URLSearchParams(text)]
+  if (!FORM_TYPE.test(type)) return readJson(request)
+  const fields = await parseFields(type, await readUnencoded(request))
+  if (fields.length > FIELDS_MAX) throw tooMany('fields', FIELDS_MAX)
   const value = Object.fromEntries(fields)
   if (Object.keys(value).length !== fields.length) {
     throw new Fault('validation_failed', 'A field of the form came twice.')
   }
   rejectForbiddenKeys(value)
   return value
+}
+
+const FORM_TYPE = /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i
+
+/** @throws Fault `validation_failed` for a malformed form or one with files */
+async function parseFields(type: string, body: Buffer): Promise<[string, string][]> {
+  const parsed = new Response(body, { headers: { 'content-type': type } }).formData()
+  const form = await parsed.catch((cause: unknown): never => {
+    throw new Fault('validation_failed', 'The form is malformed.', { cause })
+  })
+  return [...form].map(([name, value]) => {
+    if (typeof value === 'string') return [name, value]
+    throw new Fault('validation_failed', 'The form has a file.')
+  })
 }
 
 /** Reads the bytes of a body. @throws Fault as `readJson` does */

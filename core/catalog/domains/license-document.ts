@@ -1,9 +1,14 @@
-import { RE2JS } from 're2js'
 import { SaxesParser } from 'saxes'
 
-/** Terms of the pages that a pattern matches. */
+/**
+ * Terms of the pages whose URLs begin with the first part and contain the others in order.
+ */
 export interface LicensedContent {
-  readonly pattern: RE2JS
+  /** Parts of a pattern of robots.txt, between each `*`. */
+  readonly parts: readonly string[]
+  /** True if the last part must end the URL (`$`). */
+  readonly isExact: boolean
+  /** Length of the pattern: a longer one is more specific. */
   readonly length: number
   /** True if one of its licenses lets anyone use the pages as input of AI for nothing. */
   readonly isFree: boolean
@@ -25,7 +30,7 @@ interface OpenContent {
 /**
  * Parses a license document (RSL 1.0).
  * @param base URL of the site, for contents that are paths
- * @throws Error if it is not one
+ * @throws Error if it is not one, or has too many contents
  */
 export function parseLicenses(text: string, base: string): readonly LicensedContent[] {
   const contents: LicensedContent[] = []
@@ -52,6 +57,7 @@ export function parseLicenses(text: string, base: string): readonly LicensedCont
     }
   })
   parser.on('text', (part) => (words += part))
+  parser.on('cdata', (part) => (words += part))
   parser.on('closetag', ({ local, uri }) => {
     if (uri !== NAMESPACE) return
     if (local === usage) {
@@ -60,7 +66,8 @@ export function parseLicenses(text: string, base: string): readonly LicensedCont
       usage = undefined
     } else if (local === 'license' && content) content.isFree ||= isFree
     else if (local === 'content' && content) {
-      if (contents.length < CONTENTS_MAX) contents.push(toLicensed(content, base))
+      if (contents.length === CONTENTS_MAX) throw new Error('too many contents')
+      contents.push(toLicensed(content, base))
       content = undefined
     } else if (local === 'rsl') isRsl = true
   })
@@ -69,11 +76,25 @@ export function parseLicenses(text: string, base: string): readonly LicensedCont
   return contents
 }
 
-/** Compiles a pattern of robots.txt: a prefix, in which `*` is any text and a last `$` the end. */
+/** Reads a pattern of robots.txt: a prefix, in which `*` is any text and a last `$` the end. */
 function toLicensed({ url, isFree }: OpenContent, base: string): LicensedContent {
   const whole = url.startsWith('/') ? `${new URL(base).origin}${url}` : url
   const isExact = whole.endsWith('$')
-  const parts = (isExact ? whole.slice(0, -1) : whole).split(/\*+/).map((part) => RE2JS.quote(part))
-  const pattern = RE2JS.compile(`${parts.join('.*')}${isExact ? '' : '.*'}`, RE2JS.DOTALL)
-  return { pattern, length: whole.length, isFree }
+  const parts = (isExact ? whole.slice(0, -1) : whole).split(/\*+/)
+  return { parts, isExact, length: whole.length, isFree }
+}
+
+/** Returns true if the terms are for a URL. Compares parts, because a site may name any pattern. */
+export function isLicensed({ parts, isExact }: LicensedContent, url: string): boolean {
+  const [prefix = '', ...others] = parts
+  if (!url.startsWith(prefix)) return false
+  let at = prefix.length
+  const last = isExact ? others.pop() : undefined
+  for (const part of others) {
+    const found = url.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
+  }
+  if (last === undefined) return !isExact || at === url.length
+  return url.length - last.length >= at && url.endsWith(last)
 }

@@ -1,12 +1,12 @@
 import type { Egress } from '../../egress/http.ts'
 import { LoadingCache } from '../../runtime/cache.ts'
 import type { Robots } from '../listings/probe/robots.ts'
-import { type LicensedContent, parseLicenses } from './license-document.ts'
+import { isLicensed, type LicensedContent, parseLicenses } from './license-document.ts'
 
 const CACHE = { ttlMs: 3_600_000, max: 1_000 } as const
-const BYTES_MAX = 262_144
+const BYTES_MAX = 65_536
 const LOAD_MS = 5_000
-/** License documents that are read of one site. */
+/** License documents that are read of one site, else its terms count as unreadable. */
 const DOCUMENTS_MAX = 3
 
 /** A license document; without contents if it could not be read. */
@@ -33,7 +33,8 @@ export class SiteLicenses {
    */
   async allowFreeUse(url: string, own: string): Promise<boolean> {
     const named = await this.#robots.licenses(url)
-    const others = named.filter((each) => each !== own).slice(0, DOCUMENTS_MAX)
+    const others = named.filter((each) => each !== own)
+    if (others.length > DOCUMENTS_MAX) return false
     const documents = await Promise.all(others.map((each) => this.#find(each, url)))
     return documents.every(({ contents }) => contents !== undefined && isFree(contents, url))
   }
@@ -63,7 +64,7 @@ export class SiteLicenses {
 
 /** Returns true unless the most specific contents that match say otherwise. */
 function isFree(contents: readonly LicensedContent[], url: string): boolean {
-  const matching = contents.filter(({ pattern }) => pattern.matches(url))
+  const matching = contents.filter((content) => isLicensed(content, url))
   const longest = Math.max(...matching.map(({ length }) => length))
   return matching.every((each) => each.length < longest || each.isFree)
 }

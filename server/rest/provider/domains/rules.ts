@@ -32,6 +32,8 @@ const pattern = z
 const price = z.int().min(0).max(PRICE_MAX_MICROS)
 
 const AGENTS_MAX = 50
+/** An index holds a rule's path and agents. */
+const AGENTS_LENGTH_MAX = 1_500
 const agent = z
   .string()
   .trim()
@@ -44,6 +46,9 @@ const RuleField = z.strictObject({
   agents: z
     .array(agent)
     .max(AGENTS_MAX)
+    .refine((agents) => agents.join('').length <= AGENTS_LENGTH_MAX, {
+      error: `all hosts together have at most ${AGENTS_LENGTH_MAX} characters`,
+    })
     .default([])
     .meta({
       description:
