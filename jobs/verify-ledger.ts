@@ -8,6 +8,7 @@ import type { Verification } from '../core/ledger/verify/findings.ts'
 import { verifySince } from '../core/ledger/verify/incremental.ts'
 import {
   isFullVerificationDue,
+  readLastVerification,
   recordVerification,
 } from '../core/ledger/verify/last-verification.ts'
 import { trustRetained } from '../core/ledger/verify/trust-retained.ts'
@@ -21,7 +22,8 @@ const REASON_MAX = 500
 
 /**
  * Verifies the entries posted since the newest checkpoint and signs the next checkpoint. While
- * verification fails, each run logs an error, signs nothing and pauses outgoing payments.
+ * verification fails, each run logs an error, signs nothing and pauses outgoing payments. While the
+ * last verification of all entries failed, each run logs that and pauses them too.
  */
 export async function verifyLedgerJob({
   pool,
@@ -69,17 +71,19 @@ export async function verifyFullyJob({
   log.info({ ok: result.ok, seconds }, 'verified all entries of the ledger')
 }
 
-/** Stores the result of a verification; if it failed, logs it and pauses outgoing payments. */
+/**
+ * Stores the result of a verification. If it failed, or the last one of all entries did, logs it
+ * and pauses outgoing payments.
+ */
 async function raiseAlarm(
   { pool, log }: { readonly pool: Pool; readonly log: Log },
   result: Verification,
   scope: 'new' | 'all' = 'new',
 ): Promise<void> {
-  const failures = await recordVerification(pool, result, scope)
+  await recordVerification(pool, result, scope)
+  const failures = (await readLastVerification(pool))?.failures ?? []
   if (failures.length === 0) return
   log.error({ checks: failures }, 'ledger verification failed: run `npm run ledger -- verify`')
-  const outgoing = new OutgoingSwitch(pool)
-  if ((await outgoing.state())?.paused) return
   const reason = `Ledger verification failed. ${failures.join('; ')}`
-  await outgoing.set(true, AUTHOR, reason.slice(0, REASON_MAX))
+  await new OutgoingSwitch(pool).pause(AUTHOR, reason.slice(0, REASON_MAX))
 }

@@ -93,7 +93,43 @@ describe('the ledger verification job', () => {
     await minutely()
     const { failures } = await last()
     expect(failures.join()).to.match(/every row is as it was written: 1, first shard 0 seq 1 id/)
-    expect(await new OutgoingSwitch(pool).state()).to.include({ paused: true })
+    const outgoing = new OutgoingSwitch(pool)
+    expect(await outgoing.state()).to.include({ paused: true })
+    await outgoing.set(false, 'operator', 'resumed too early')
+    await minutely()
+    expect(await outgoing.state(), 'it is still altered').to.include({ author: 'verify-ledger' })
     expect((await pendingWork(pool, 1n)).failures).to.deep.equal(failures)
+    await admin.query(
+      `BEGIN; SET LOCAL session_replication_role = replica;
+       UPDATE ledger.journal SET meta = NULL WHERE seq = 1; COMMIT`,
+    )
+    await daily()
+    expect((await last()).failures, 'repaired, and no day has passed').to.deep.equal([])
+  })
+
+  it('pauses payments until a person resumes, also while reconciliation is overdue', async () => {
+    const { pool, admin } = database
+    const outgoing = new OutgoingSwitch(pool)
+    const { ledger, owner, payee } = await sampleLedger(pool)
+    await admin.query(
+      `INSERT INTO hub.reconciliation (wallet, address, from_block, to_block, block_hash,
+         block_time, chain_balance, ledger_balance, transfers, matched, pending, exceptions, at)
+       SELECT 'spend', '0x' || repeat('1', 40), 1, 1, '0x' || repeat('2', 64), t.at,
+         0, 0, 0, 0, 0, 0, t.at FROM (SELECT now() - interval '11 minutes' AS at) t`,
+    )
+    expect(await outgoing.state()).to.include({ paused: true, author: 'reconciliation' })
+    const call = order(owner, payee, 7n)
+    await ledger.reserve(call)
+    await admin.query(
+      `BEGIN; SET LOCAL session_replication_role = replica;
+       UPDATE ledger.journal SET endpoint = 9 WHERE id = '${call.call}'; COMMIT`,
+    )
+    const log = createLog('silent')
+    const retained = new RetainedCheckpoints(dataDir)
+    await verifyLedgerJob({ pool, signingKey, retained, log })
+    await verifyLedgerJob({ pool, signingKey, retained, log })
+    expect(await outgoing.state()).to.include({ paused: true, author: 'verify-ledger' })
+    const pauses = await pool.query('SELECT FROM hub.outgoing_switch')
+    expect(pauses.rowCount, 'one pause').to.equal(1)
   })
 })

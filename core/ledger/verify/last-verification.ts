@@ -28,10 +28,11 @@ export async function readLastVerification(pool: Pool): Promise<LastVerification
   return rows[0]
 }
 
-/** Returns true if the last verification of all entries, or the first entry, is a day old. */
+/** Returns true if the last verification of all entries failed, or it or the first entry is old. */
 export async function isFullVerificationDue(pool: Pool): Promise<boolean> {
   const { rows: runs } = await pool.query<{ at: string | null }>(
-    'SELECT full_at::text AS at FROM ledger.verification',
+    `SELECT CASE full_failures WHEN '{}' THEN full_at::text ELSE '-infinity' END AS at
+     FROM ledger.verification`,
   )
   const since = runs[0]?.at ? [runs[0].at] : await firstEntries(pool)
   const { rows } = await pool.query<{ due: boolean }>(
@@ -59,17 +60,15 @@ async function firstEntries(pool: Pool): Promise<readonly string[]> {
 /**
  * Stores the result of a run.
  * @param scope new: of the entries since the last one
- * @returns the failed checks
  */
 export async function recordVerification(
   pool: Pool,
   { checks }: Verification,
   scope: 'new' | 'all' = 'new',
-): Promise<readonly string[]> {
+): Promise<void> {
   const failures = checks
     .filter(({ bad }) => bad > 0n)
     .map(({ name, bad, example }) => `${name}: ${bad}, first ${example}`)
   const record = scope === 'new' ? 'record_verification' : 'record_full_verification'
   await pool.query(`SELECT ledger.${record}($1)`, [failures])
-  return failures
 }

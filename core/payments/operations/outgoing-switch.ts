@@ -34,6 +34,18 @@ export class OutgoingSwitch {
     await this.#pool.query('SELECT hub.switch_outgoing($1, $2, $3)', [paused, author, reason])
   }
 
+  /**
+   * Pauses until a person resumes, unless the last change was a pause. A pause until the next
+   * reconciliation is not enough, because it ends by itself.
+   */
+  async pause(author: string, reason: string): Promise<void> {
+    await this.#pool.query(
+      `SELECT hub.switch_outgoing(true, $1, $2) WHERE NOT coalesce(
+         (SELECT paused FROM hub.outgoing_switch ORDER BY id DESC LIMIT 1), false)`,
+      [author, reason],
+    )
+  }
+
   /** @throws Fault `payments_paused` */
   async assertNotPaused(): Promise<void> {
     if ((await this.state())?.paused) throw new Fault('payments_paused')

@@ -64,9 +64,6 @@ export async function checkEnvironmentKeys(deps: {
   if (!environmentKeys) return
   for (const { wallet, address, sentence } of await findExcessBalances(environmentKeys, chain)) {
     log.error({ wallet, address }, sentence)
-    const outgoing = new OutgoingSwitch(pool)
-    if (wallet === 'spend' && !(await outgoing.state())?.paused) {
-      await outgoing.set(true, 'check-wallet-keys', sentence)
-    }
+    if (wallet === 'spend') await new OutgoingSwitch(pool).pause('check-wallet-keys', sentence)
   }
 }
