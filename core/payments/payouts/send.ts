@@ -35,14 +35,13 @@ export async function sendPayouts(
   const { pool, log } = deps
   const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now')
   const since = rows[0]!.now
-  const sending = !(await new OutgoingSwitch(pool).state())?.paused
   let open = 0
   for (;;) {
     if (stopping?.aborted) break
     const batch = await takeOpen(pool, since, retrySeconds)
     if (batch.length === 0) break
     const ends = batch.map((payout) =>
-      advance(deps, payout, sending).catch((err: unknown) => {
+      advance(deps, payout).catch((err: unknown) => {
         const component = componentOf(err) ?? COMPONENT
         const fields = { err, component, payout: payout.id }
         logFailure(log, 'warn', fields, 'a payout could not be resolved yet')
@@ -71,11 +70,11 @@ async function takeOpen(pool: Pool, since: Date, retrySeconds: number): Promise<
 }
 
 /** @returns true if the payout has ended */
-async function advance(deps: PayoutDeps, payout: Payout, sending: boolean): Promise<boolean> {
+async function advance(deps: PayoutDeps, payout: Payout): Promise<boolean> {
   let { transaction } = payout
   let verdict = payout.fresh ? undefined : await judgePayout(deps, payout, transaction)
   if (!verdict || verdict.is === 'open') {
-    if (sending && isSendable(deps, payout)) transaction = await sendPayout(deps, payout)
+    if (await isSendable(deps, payout)) transaction = await sendPayout(deps, payout)
     verdict = await judgePayout(deps, payout, transaction)
   }
   if (verdict.is === 'open') return false
@@ -102,10 +101,17 @@ const judgePayout = async (deps: PayoutDeps, payout: Payout, tx: Hex | null) => 
   return known ?? judgeAuthorization(deps, { from, to, value, nonce, validBefore, fromBlock })
 }
 
-/** Returns false if the spend key has changed, because only the original payer can sign. */
-const isSendable = ({ account, clock }: PayoutDeps, { payer, validBefore }: Payout): boolean =>
+/**
+ * Returns false if the spend key has changed, because only the original payer can sign. Reads the
+ * kill switch for each payout, because a run can be long.
+ */
+const isSendable = async (
+  { pool, account, clock }: PayoutDeps,
+  { payer, validBefore }: Payout,
+): Promise<boolean> =>
   account.address.toLowerCase() === payer &&
-  clock.now().getTime() < validBefore.getTime() - SENDABLE_MARGIN_MS
+  clock.now().getTime() < validBefore.getTime() - SENDABLE_MARGIN_MS &&
+  !(await new OutgoingSwitch(pool).state())?.paused
 
 /** @returns the transaction, if the facilitator names one */
 async function sendPayout(deps: PayoutDeps, payout: Payout): Promise<Hex | null> {

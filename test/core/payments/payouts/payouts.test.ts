@@ -164,6 +164,24 @@ describe('payouts', () => {
     ])
   })
 
+  it('are not signed once payments are paused, also by a run that had begun', async () => {
+    const provider = await world.provider('p-paused')
+    await world.earn(provider.accounts[0]!, USD)
+    await pay({ settle: async () => ({ outcome: 'failed', reason: 'unavailable' }) as never })
+    const outgoing = new OutgoingSwitch(world.pool)
+    const chain = Object.assign(Object.create(world.chain) as typeof world.chain, {
+      async authorizationOutcome(...of: Parameters<typeof world.chain.authorizationOutcome>) {
+        await outgoing.set(true, 'finance', 'a test')
+        return world.chain.authorizationOutcome(...of)
+      },
+    })
+    await sendPayouts({ ...world.ports, chain }, undefined, 0)
+    expect(await held(provider)).to.equal(0n)
+    await outgoing.set(false, 'finance', 'a test')
+    await pay()
+    expect(await held(provider)).to.equal(USD)
+  })
+
   it('whose response was lost are found on the chain and not paid again', async () => {
     const provider = await world.provider('p-silent')
     await world.earn(provider.accounts[0]!, 3n * USD)
