@@ -10,6 +10,7 @@ import {
   payoutLedger,
   recoverDebt,
   sumAmounts,
+  takeUpTo,
 } from '../payments/payouts/payout-entries.ts'
 import { isNewEntry, withFaults } from './posting-faults.ts'
 import {
@@ -103,12 +104,13 @@ export const executeWriteOff =
     return { act: 'debt.cancel', subject, before: { debt }, after: { debt: debt - amount } }
   }
 
-/** Execution of a recovery, up to the earnings of the provider. */
+/** Execution of a recovery of the ordered amount, up to the debt and the earnings. */
 export const executeRecovery =
-  (deps: Pick<FinanceDeps, 'ledger' | 'clock'>, { subject }: ActDetails): Execution =>
+  (deps: Pick<FinanceDeps, 'ledger' | 'clock'>, { subject, terms }: ActDetails): Execution =>
   async (client, decision) => {
     const debt = await lockDebt(client, subject)
-    const earned = await lockEarnings(client, subject)
+    const ordered = BigInt(String(terms['amount']))
+    const earned = takeUpTo(await lockEarnings(client, subject), ordered)
     if (earned.length === 0) {
       throw new Fault('not_booked', `Provider ${subject} has no earnings to deduct the debt from.`)
     }

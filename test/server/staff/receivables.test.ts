@@ -2,6 +2,7 @@ import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
+import { executeRecovery } from '../../../core/finance/receivables.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import type { Micros } from '../../../core/money.ts'
 import { refundSubscriber } from '../../../core/webhooks/sources.ts'
@@ -151,5 +152,22 @@ describe('the debts of providers', () => {
     const id = String(named.body['id'])
     expect((await post(`adjustments/${id}/confirm`, {}, gus)).status).to.equal(200)
     expect((await read())['total_microdollars']).to.equal(SHARE - 1_005)
+  })
+
+  it('are recovered up to the amount that was ordered, whatever was earned since', async () => {
+    const { ledger } = hub().hub
+    const open = Number((await read())['total_microdollars'])
+    await earn()
+    const act = {
+      id: uuidv7(systemClock.now().getTime()),
+      subject: 'example',
+      terms: { amount: '1000' },
+    }
+    const recover = executeRecovery({ ledger, clock: systemClock }, act)
+    await inTransaction(hub().database.admin, (on) =>
+      recover(on, { author: 'gus', reason: 'a test' }),
+    )
+    expect(await balance(EARNINGS)).to.equal(BigInt(SHARE - 1_000))
+    expect((await read())['total_microdollars']).to.equal(open - 1_000)
   })
 })
