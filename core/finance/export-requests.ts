@@ -38,6 +38,8 @@ export interface ExportWork extends LedgerExport {
   readonly plan: ExportPlan
   /** Opening balances as JSON: amounts are text. */
   readonly opening: readonly (Omit<AccountBalance, 'amount'> & { readonly amount: string })[] | null
+  /** Number of stored parts, as of `position`. */
+  readonly parts: number
   readonly position: ExportPosition | null
   readonly declared: ReturnType<IdSet['toJSON']> | null
 }
@@ -153,14 +155,18 @@ export async function dropExpiredExports(pool: Pool, days: number): Promise<void
   )
 }
 
-/** Claims the next export to start or to continue. */
+/**
+ * Claims the next export to start or to continue. The parts are counted by the statement that reads
+ * the position: if another process stores a part after it, the next part conflicts with that one.
+ */
 export async function claimNextExport(pool: Pool): Promise<ExportWork | undefined> {
   const { rows } = await pool.query<ExportWork>(
     `UPDATE hub.export SET changed_at = now(),
        state = CASE state WHEN 'written' THEN state ELSE 'writing' END
      WHERE id = (SELECT id FROM hub.export WHERE state IN ('waiting', 'writing', 'written')
        ORDER BY asked_at, id LIMIT 1)
-     RETURNING ${COLUMNS}, plan, opening, position, declared`,
+     RETURNING ${COLUMNS}, plan, opening, position, declared,
+       (SELECT count(*)::integer FROM hub.export_part p WHERE p.export = hub.export.id) AS parts`,
   )
   return rows[0]
 }

@@ -56,10 +56,10 @@ const isTransient = (error: unknown): boolean => {
 
 /** @returns true if the export is complete, false if interrupted by `stopping` */
 async function writeParts(pool: Pool, work: ExportWork, stopping: AbortSignal): Promise<boolean> {
-  const { id, format, plan, position: resume } = work
+  const { format, plan, parts, position: resume } = work
   const declared = new IdSet(work.declared ?? undefined)
   const opening = work.opening?.map((each) => ({ ...each, amount: BigInt(each.amount) }))
-  let n = await partCount(pool, id)
+  let n = parts
   let part: PartBuffer = { texts: [], bytes: 0, position: undefined }
   const written = writeExport(pool, format, plan, {
     declared,
@@ -77,14 +77,6 @@ async function writeParts(pool: Pool, work: ExportWork, stopping: AbortSignal): 
   }
   await savePart(pool, work, n, part, declared, 'written')
   return true
-}
-
-async function partCount(pool: Pool, id: string): Promise<number> {
-  const { rows } = await pool.query<{ parts: number }>(
-    'SELECT count(*)::integer AS parts FROM hub.export_part WHERE export = $1',
-    [id],
-  )
-  return rows[0]!.parts
 }
 
 async function savePart(
