@@ -5,8 +5,8 @@ import { HubError, type HubResponse, HubUnreachable, sendRequest } from './trans
 const TIMEOUT_MS = 120_000
 
 /**
- * A payment was sent to a seller that did not deliver: it may take the money until `expiresAt`, and
- * a repetition would pay again.
+ * A payment was sent to a seller that did not deliver, or even refused it: the seller may take the
+ * money until `expiresAt`, and a repetition would pay again.
  */
 export class PaymentUnresolved extends Error {
   override readonly name = 'PaymentUnresolved'
@@ -24,7 +24,7 @@ export class PaymentUnresolved extends Error {
  * Buys from a seller by x402 or MPP directly with the wallet, without a hub. Signs and sends one
  * payment. Its charge is the amount that was signed, whatever the seller says.
  * @param payUpTo maximum price in microdollars
- * @throws HubError if the seller refuses
+ * @throws HubError if the seller refuses before it is paid
  * @throws PaymentTermsError if the terms are not acceptable
  * @throws PaymentUnresolved
  */
@@ -54,8 +54,7 @@ export async function payDirect(
   )
   const { amount: charged, protocol: source } = payment
   if (isSuccess(response)) return { ...response, charged, source, callId: undefined }
-  const refusal = new HubError({ ...response, ...unpaid })
-  throw response.status === 402 ? refusal : new PaymentUnresolved(payment, refusal)
+  throw new PaymentUnresolved(payment, new HubError({ ...response, ...unpaid }))
 }
 
 const isAuthorization = (name: string): boolean => name.toLowerCase() === 'authorization'

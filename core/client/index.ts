@@ -196,8 +196,7 @@ export class HubClient {
       const once = () =>
         this.#signedIn(path, { ...message, headers }, payment ? undefined : signInUpTo)
       if (!retries && !payment) return once()
-      const isPaid = payment !== undefined
-      return sendWithRetries(once, { waitMs, onWait, signal: message.signal, isPaid })
+      return sendWithRetries(once, { waitMs, onWait, signal: message.signal })
     }
     const first = await request()
     const isOffer = isOffering(first) && payUpTo !== undefined

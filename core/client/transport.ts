@@ -139,8 +139,6 @@ export interface RetryOptions {
   readonly waitMs: number
   readonly onWait?: ((wait: ClientWait) => void) | undefined
   readonly signal?: AbortSignal | undefined
-  /** True if the request carries a payment. @defaultValue false */
-  readonly isPaid?: boolean
 }
 
 const FIRST_DELAY_MS = 250
@@ -153,7 +151,7 @@ const LONGEST_DELAY_MS = 5_000
  */
 export async function sendWithRetries(
   send: () => Promise<HubResponse>,
-  { waitMs, onWait, signal, isPaid = false }: RetryOptions,
+  { waitMs, onWait, signal }: RetryOptions,
 ): Promise<HubResponse> {
   let deadline: number | undefined
   for (let attempt = 1; ; attempt++) {
@@ -162,8 +160,7 @@ export async function sendWithRetries(
       throw error
     })
     const isAnswered = !(result instanceof HubUnreachable)
-    if (isAnswered && !isTemporary(result, isPaid))
-      return attempt > 1 ? withEarlierCharge(result) : result
+    if (isAnswered && !isTemporary(result)) return attempt > 1 ? withEarlierCharge(result) : result
     const delayMs = retryDelayMs(isAnswered ? result : undefined, attempt)
     deadline ??= elapsedMs() + waitMs
     if (elapsedMs() + delayMs > deadline) {
@@ -181,17 +178,15 @@ const TEMPORARY: ReadonlySet<number> = new Set([202, 409, 425, 429, 503])
 
 /**
  * Returns true if the same request will get another response soon. A receipt or a refund ends an
- * attempt, but a payment that the hub has kept pays for the next one. A gateway error without the
- * hub's request id comes from a proxy in front of a hub that restarts.
+ * attempt: another one would do the work again. A gateway error without the hub's request id comes
+ * from a proxy in front of a hub that restarts.
  */
-function isTemporary({ status, headers, body }: HubResponse, isPaid: boolean): boolean {
+function isTemporary({ status, headers }: HubResponse): boolean {
   if (headers['retry-after'] === undefined) {
     return status >= 502 && status <= 504 && headers['x-request-id'] === undefined
   }
-  const { state } = (body['payment'] ?? {}) as { readonly state?: unknown }
-  if (isPaid && status >= 500 && state === 'kept') return true
   const isEnded = headers['x-refund-reason'] !== undefined || headers['x-receipt'] !== undefined
-  return !isEnded && (TEMPORARY.has(status) || (isPaid && status >= 500))
+  return !isEnded && TEMPORARY.has(status)
 }
 
 /** Returns the response with the charge of an earlier attempt, whose response was lost. */

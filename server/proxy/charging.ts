@@ -1,4 +1,3 @@
-import { meteredPrice, type Offering } from '../../core/catalog/services/catalog.ts'
 import { Fault } from '../../core/errors.ts'
 import { type Micros, micros } from '../../core/money.ts'
 import { type MeteredPrice, type Usage, UsageMeter } from '../../core/plugin/metered.ts'
@@ -6,7 +5,6 @@ import { type MeteredPrice, type Usage, UsageMeter } from '../../core/plugin/met
 interface ChargeTerms {
   readonly price: Micros
   readonly metered: MeteredPrice | undefined
-  readonly offering: Pick<Offering, 'endpoint'>
 }
 
 /**
@@ -16,17 +14,14 @@ interface ChargeTerms {
 export class Charging {
   readonly #price: Micros
   readonly #meter: UsageMeter | undefined
-  /** True if a fixed price was quoted, and the current one is metered. */
-  readonly #ignoresUsage: boolean
   #limit: Micros
   #fault: Fault | undefined
   #isClosed = false
 
-  constructor({ price, metered, offering }: ChargeTerms) {
+  constructor({ price, metered }: ChargeTerms) {
     this.#price = price
     this.#limit = price
     this.#meter = metered && new UsageMeter(metered, price)
-    this.#ignoresUsage = !metered && meteredPrice(offering.endpoint) !== undefined
   }
 
   get charged(): Micros {
@@ -66,7 +61,6 @@ export class Charging {
    */
   add(unit: string, quantity: number | bigint): boolean {
     if (this.#isClosed) return false
-    if (this.#ignoresUsage) return true
     try {
       if (this.#meter) return this.#meter.add(unit, quantity)
     } catch {

@@ -99,12 +99,16 @@ type PriceTerms = Pick<PricedCall, 'offering' | 'metered'> & { readonly amount: 
 
 /**
  * Chooses the cheaper of the current price and a quote. The handler reports usage in the unit of
- * the current price: the amount of a quote in another unit, or in none, is a fixed price.
+ * the current price: a quote in another unit, or in none, limits what that usage costs. If the
+ * current price is fixed, the maximum of a metered quote is a fixed price.
  */
 function cheaperTerms(current: PriceTerms, found: PriceTerms | undefined): PriceTerms {
   if (!found) return current
-  const isSameUnit = found.metered?.unit === current.metered?.unit
-  const quoted = isSameUnit ? found : { ...found, metered: undefined }
+  const { metered, amount } = current
+  if (metered && found.metered?.unit !== metered.unit) {
+    return found.amount < amount ? { ...current, amount: found.amount } : current
+  }
+  const quoted = metered ? found : { ...found, metered: undefined }
   return isCheaper(quoted, current) ? quoted : current
 }
 

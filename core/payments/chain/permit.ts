@@ -24,7 +24,10 @@ export interface Permit {
    * contract, so that no call of the proxy names it. @defaultValue false
    */
   readonly isMaximum?: boolean | undefined
-  /** Finds which of these transactions settled other permits, with the amounts taken. */
+  /**
+   * Finds which of these transactions settled other permits, with the amounts taken. Without it, a
+   * settlement by a contract counts only if it contains the number of the permit.
+   */
   readonly settledOthers?: ((txs: readonly Hex[]) => Promise<readonly Settlement[]>) | undefined
 }
 
@@ -115,7 +118,7 @@ async function findForeignUse(
     if (found?.input.includes(nonce.slice(2).toLowerCase())) return used(transfer)
     largest ??= transfer
   }
-  return largest && used(largest)
+  return settledOthers && largest && used(largest)
 }
 
 /** Leaves out one transfer for each settlement of another permit. */

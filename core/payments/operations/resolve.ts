@@ -57,20 +57,24 @@ export async function resolvePayments(deps: ResolveDeps, olderThanSeconds = 5): 
 async function resolveBatch(deps: ResolveDeps, olderThanSeconds: number): Promise<boolean[]> {
   const claims = await deps.claims.takeUnfinished(olderThanSeconds, BATCH_SIZE)
   const intents = await deps.intents.takeUnfinished(olderThanSeconds, BATCH_SIZE)
+  const attempt = (resolve: () => Promise<boolean>) =>
+    resolve().catch((err: unknown) => {
+      const component = componentOf(err) ?? COMPONENT
+      logFailure(deps.log, 'warn', { err, component }, 'a payment could not be resolved yet')
+      return false
+    })
+  const isMetered = ({ authorized }: Intent) => authorized !== null
   const work = [
     ...claims.map((claim) => () => resolveClaim(deps, claim)),
-    ...intents.map((intent) => () => resolveIntent(deps, intent)),
+    ...intents.filter((each) => !isMetered(each)).map((each) => () => resolveIntent(deps, each)),
   ]
   const outcomes: boolean[] = []
   while (work.length > 0) {
-    const some = work.splice(0, CONCURRENCY).map((resolve) =>
-      resolve().catch((err: unknown) => {
-        const component = componentOf(err) ?? COMPONENT
-        logFailure(deps.log, 'warn', { err, component }, 'a payment could not be resolved yet')
-        return false
-      }),
-    )
-    outcomes.push(...(await Promise.all(some)))
+    outcomes.push(...(await Promise.all(work.splice(0, CONCURRENCY).map(attempt))))
+  }
+  // One after another, so that a transfer settles one purchase.
+  for (const intent of intents.filter(isMetered)) {
+    outcomes.push(await attempt(() => resolveIntent(deps, intent)))
   }
   return outcomes
 }

@@ -13,7 +13,7 @@ import {
   Taken,
   Unresolved,
 } from '../../plugin/index.ts'
-import type { Asset, Hex } from '../chain/asset.ts'
+import type { Asset } from '../chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../chain/chain.ts'
 import type { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import { SignerUnavailable } from '../wallets/remote-account.ts'
@@ -260,8 +260,7 @@ async function conclude(
     return deliveredReply(outcome.response, terms, tx)
   }
   const { signed, fromBlock } = committed
-  const settledOthers = (txs: readonly Hex[]) => intents.settledOthers(id, txs)
-  const sent = { ...signed, validBefore: expiryOf(signed), fromBlock, tx, settledOthers }
+  const sent = { ...signed, validBefore: expiryOf(signed), fromBlock, tx }
   const transfer = await findSent(deps, sent, outcome.outcome === 'paid')
   const { reason, note: detail } = outcome.outcome === 'paid' ? UNPROVEN : outcome
   const taken = transfer?.value

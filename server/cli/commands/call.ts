@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import {
   type CallOptions,
@@ -41,6 +41,7 @@ export async function callCommand(context: Context, name: string, flags: CallFla
   const idempotencyKey = flags.idempotencyKey ?? newIdempotencyKey()
   const headers = parseHeaders(flags.header)
   const options = { maxPrice, idempotencyKey, dryRun: flags.dryRun === true, headers }
+  if (flags.output !== undefined) await requireWritable(flags.output)
   await confirmPrice(context, target, options)
   const buyer = await createBuyer(context, flags)
   const input = target.kind === 'native' ? nativeInput(target, flags.query, body) : body
@@ -50,6 +51,15 @@ export async function callCommand(context: Context, name: string, flags: CallFla
     .catch((error: unknown) => Promise.reject(withRetryHint(error, idempotencyKey)))
   if (flags.dryRun) return terminal.result(answer.body, () => JSON.stringify(answer.body, null, 2))
   await printResponse(context, answer, flags, idempotencyKey)
+}
+
+/** Refuses a file that cannot be written, before anything is paid. */
+async function requireWritable(path: string): Promise<void> {
+  try {
+    await (await open(path, 'a')).close()
+  } catch (cause) {
+    throw new Failure('usage', `Cannot write ${path}.`, undefined, { cause })
+  }
 }
 
 /** Adds the idempotency key to an error, so that a retry is not charged twice. */
@@ -100,8 +110,7 @@ async function printResponse(
   }
   if (output !== undefined) {
     await writeFile(output, answer.bytes).catch((cause: unknown) => {
-      const hint = 'The same call with this --idempotency-key gets the response again.'
-      throw new Failure('error', `Cannot write ${output}.`, hint, { details: facts, cause })
+      throw new Failure('error', `Cannot write ${output}.`, undefined, { details: facts, cause })
     })
   }
   if (terminal.json) {

@@ -159,7 +159,8 @@ export function paidOperation(shown: CatalogEntry, isPayable: boolean): Record<s
         content: {
           'application/json': { schema: publicSchema(endpoint.output?.json ?? {}) },
           [DRY_RUN_TYPE]: { schema: { $ref: '#/components/schemas/DryRun' } },
-          ...(endpoint.streams && { '*/*': { schema: {} } }), // a stream has a type of its own
+          // A stream, or a response without a schema, has a type of its own.
+          ...((endpoint.streams || !endpoint.output) && { '*/*': { schema: {} } }),
         },
       },
       ...problemResponses(outside ? EXTERNAL_CALL_FAULTS : X402_CALL_FAULTS),

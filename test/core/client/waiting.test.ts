@@ -117,18 +117,25 @@ describe('the client waits for a response', () => {
     const offer = { x402Version: 2, resource: { url: 'http://127.0.0.1/x' }, accepts: [accepts] }
     const header = Buffer.from(JSON.stringify(offer)).toString('base64')
     const inUse = { ...inProgress, body: { code: 'payment_in_progress' } }
-    const kept: Step = {
-      status: 502,
-      headers: { ...SOON, 'x-refund-reason': 'upstream_error' },
-      body: { code: 'plugin_failed', payment: { state: 'kept' } },
-    }
-    steps = [{ status: 402, headers: { 'payment-required': header } }, 'reset', inUse, kept, done]
+    const demand: Step = { status: 402, headers: { 'payment-required': header } }
+    steps = [demand, 'reset', inUse, inUse, done]
     const baseUrl = `http://127.0.0.1:${server.port}`
     const client = new HubClient({ baseUrl, wallet: { account, sandbox: true } })
     const { charged } = await client.call('echo', '/say', {}, { payUpTo: 1_000n })
     const [unpaid, first, ...more] = payments
     expect([unpaid, charged]).to.deep.equal([undefined, 1_400n])
     expect(more).to.deep.equal([first, first, first])
+    const kept: Step = {
+      status: 502,
+      headers: { ...SOON, 'x-refund-reason': 'plugin_failed' },
+      body: { code: 'plugin_failed', payment: { state: 'kept' } },
+    }
+    steps = [demand, kept]
+    const failed = await failure(client.call('echo', '/say', {}, { payUpTo: 1_000n }))
+    const { payment } = failed as HubError
+    expect(payment, 'it pays for another attempt').to.deep.equal({
+      'payment-signature': payments.at(-1),
+    })
   })
 
   it('only if it is charged once: without a key a request is sent once', async () => {

@@ -196,8 +196,9 @@ describe('outside readers of our offers', () => {
       const topups = ['/v1/topups', 'paid', '5.000000-10000.000000 USD', PROTOCOLS]
       const pages = ['/proxy/magazine/pages', 'paid', '0.000000-0.005000 USD', PROTOCOLS]
       const batch = ['/proxy/magazine/batch', 'paid', '0.000000-0.250000 USD', PROTOCOLS]
+      const license = ['/proxy/magazine/license.xml', 'paid', '0.000000-0.005000 USD', PROTOCOLS]
       const metered = ['/proxy/echo/repeat', 'paid', '0.000000-0.010000 USD', ['x402']]
-      expect(read).to.have.deep.members([...sold, external, topups, pages, batch, metered])
+      expect(read).to.have.deep.members([...sold, external, topups, pages, batch, license, metered])
     })
 
     it('has nothing to say against any route', async () => {
