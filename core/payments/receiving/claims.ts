@@ -245,6 +245,19 @@ export class Claims {
     return rowCount === 1
   }
 
+  /**
+   * Keeps a payment for a call of this process whose settlement has not begun. False if another
+   * process has taken it over.
+   */
+  async keepWork({ id }: Claim, call: string, seconds: number): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $3)
+       WHERE id = $1 AND call = $2 AND process = $4 AND state = 'claimed' AND NOT settling`,
+      [id, call, seconds, this.#lease.id],
+    )
+    return rowCount === 1
+  }
+
   /** Ends that work as delivered. */
   async finishWork(key: PaymentKey): Promise<void> {
     await this.#pool.query(

@@ -75,9 +75,9 @@ export class PostpaidFunds implements Funds {
   async #startWork(): Promise<void> {
     const { call, offering } = this.#priced
     const { claims } = this.#deps
-    const { key } = this.#accepted.claim
-    this.#work = new PaidWork(claims, key, call)
-    const isOurs = await claims.startWork(key, call, paymentSecondsOf(offering))
+    const { claim } = this.#accepted
+    this.#work = new PaidWork(claims, claim.key, call)
+    const isOurs = await claims.keepWork(claim, call, paymentSecondsOf(offering))
     if (!isOurs) throw new Fault('payment_in_progress')
   }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseLicenses } from '../../../../core/catalog/domains/license-document.ts'
+import { isLicensed, parseLicenses } from '../../../../core/catalog/domains/license-document.ts'
 import { SiteLicenses } from '../../../../core/catalog/domains/site-licenses.ts'
 import { licensesIn } from '../../../../core/catalog/listings/probe/robots-licenses.ts'
 import { paths, useCatalog } from '../fixture.ts'
@@ -27,6 +27,35 @@ describe('licenses in a robots.txt', () => {
   })
 })
 
+describe('the contents of a license document', () => {
+  const isFor = (pattern: string, url: string) =>
+    isLicensed(parseLicenses(rsl(content('', pattern)), 'https://a.example/')[0]!, url)
+
+  it('are those that a pattern of robots.txt matches', () => {
+    for (const [pattern, path, expected] of [
+      ['/', '/x', true],
+      ['/a', '/ab', true],
+      ['/a$', '/ab', false],
+      ['/a$', '/a', true],
+      ['/*/b', '/a/b/c', true],
+      ['/*/b$', '/b/a/b', true],
+      ['/*b*b$', '/b', false],
+      ['/*.html$', '/a.html.html', true],
+      ['/a*', '/b', false],
+    ] as const) {
+      expect(isFor(pattern, `https://a.example${path}`), `${pattern} ${path}`).to.equal(expected)
+    }
+  })
+  it('are matched at once, whatever a site names', () => {
+    const pattern = `/${'*a'.repeat(2_000)}*b`
+    expect(isFor(pattern, `https://a.example/${'a'.repeat(2_000)}`)).to.equal(false)
+  })
+  it('are refused if there are too many', () => {
+    const all = Array.from({ length: 1_001 }, () => content(''))
+    expect(() => parseLicenses(rsl(...all), 'https://a.example/')).to.throw('too many')
+  })
+})
+
 describe('a license document (RSL)', () => {
   const isFree = (license: string, attributes?: string) =>
     parseLicenses(rsl(content(license, '/', attributes)), 'https://a.example/')[0]?.isFree
@@ -38,6 +67,7 @@ describe('a license document (RSL)', () => {
       '<payment type="free"/>',
       '<payment type="attribution"><standard>https://l.example</standard></payment>',
       usage('permits', 'search ai-input'),
+      usage('permits', '<![CDATA[ai-input]]>'),
       usage('permits', ' all '),
       usage('prohibits', 'ai-train'),
       '<permits type="geo">DE</permits>',
