@@ -35,7 +35,8 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
  */
 export async function readForm(request: IncomingMessage): Promise<unknown> {
   const type = readSingleHeader({ req: request }, 'content-type') ?? ''
-  if (!FORM_TYPE.test(type)) return readJson(request)
+  const [mediaType = ''] = type.toLowerCase().split(';', 1)
+  if (!FORM_TYPES.has(mediaType.trim())) return readJson(request)
   const fields = await parseFields(type, await readUnencoded(request))
   if (fields.length > FIELDS_MAX) throw tooMany('fields', FIELDS_MAX)
   const value = Object.fromEntries(fields)
@@ -46,7 +47,10 @@ export async function readForm(request: IncomingMessage): Promise<unknown> {
   return value
 }
 
-const FORM_TYPE = /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i
+const FORM_TYPES: ReadonlySet<string> = new Set([
+  'application/x-www-form-urlencoded',
+  'multipart/form-data',
+])
 
 /** @throws Fault `validation_failed` for a malformed form or one with files */
 async function parseFields(type: string, body: Buffer): Promise<[string, string][]> {

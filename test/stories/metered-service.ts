@@ -10,6 +10,14 @@ import {
   usd,
 } from 'agenthub/plugin'
 
+/** Call as `GET /v1/calls` lists it. */
+export interface ListedCall {
+  readonly id: string
+  readonly charged_microdollars: number
+  readonly source: string
+  readonly usage: { readonly quantity: number } | null
+}
+
 /** Act of the handler. */
 export interface Step {
   readonly meter?: number

@@ -15,7 +15,7 @@ import type { TestAgent } from '../support/hub.ts'
 import { injectedHost } from '../support/injected-host.ts'
 import { claimsOf } from '../support/receipt-claims.ts'
 import { useHub } from '../support/suite.ts'
-import { COVERED, MAX, metered, RATE, type Step } from './metered-service.ts'
+import { COVERED, type ListedCall, MAX, metered, RATE, type Step } from './metered-service.ts'
 
 const APART = fileURLToPath(new URL('./metered-plugin.ts', import.meta.url))
 const deps = {
@@ -28,13 +28,6 @@ const settings = { memoryMb: 128, node: '/bin/false', backOffMs: [0, 0] }
 
 const priceOf = (tokens: bigint): bigint => (tokens * RATE.amount + RATE.per - 1n) / RATE.per
 const say = (tokens: number, text: string): Step => ({ meter: tokens, send: text })
-
-interface ListedCall {
-  readonly id: string
-  readonly charged_microdollars: number
-  readonly source: string
-  readonly usage: { readonly quantity: number } | null
-}
 
 describe('a metered price', () => {
   let apart: HostedPlugin

@@ -23,6 +23,7 @@ import {
   takeOverClaim,
   toClaim,
 } from './claim.ts'
+import { PaidWorkClaims } from './paid-work-claims.ts'
 import { PayerTrust } from './payer-trust.ts'
 import type { PaymentKey } from './payment.ts'
 
@@ -35,12 +36,14 @@ export class Claims {
   readonly #clock: Clock
   readonly #lease: ProcessLease
   readonly trust: PayerTrust
+  readonly work: PaidWorkClaims
 
   constructor(pool: Pool, clock: Clock, lease: ProcessLease) {
     this.#pool = pool
     this.#clock = clock
     this.#lease = lease
     this.trust = new PayerTrust(pool)
+    this.work = new PaidWorkClaims(pool, lease)
   }
 
   /** @throws Fault `payment_identifier_reused`: see `findClaim` */
@@ -231,51 +234,6 @@ export class Claims {
       [id, call ?? null],
     )
     return rowCount !== 0
-  }
-
-  /** Starts the work of a payment for a call. False if it is done or another request has it. */
-  async startWork(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6,
-         process = $7
-       WHERE ${IS_KEY} AND delivered_at IS NULL AND NOT deposited
-         AND (working_until IS NULL OR working_until < now() OR hub.is_gone(process, $7))`,
-      [...keyValues(key), seconds, call, this.#lease.id],
-    )
-    return rowCount === 1
-  }
-
-  /**
-   * Keeps a payment for a call of this process whose settlement has not begun. False if another
-   * process has taken it over.
-   */
-  async keepWork({ id }: Claim, call: string, seconds: number): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $3)
-       WHERE id = $1 AND call = $2 AND process = $4 AND state = 'claimed' AND NOT settling`,
-      [id, call, seconds, this.#lease.id],
-    )
-    return rowCount === 1
-  }
-
-  /** Ends that work as delivered. */
-  async finishWork(key: PaymentKey): Promise<void> {
-    await this.#pool.query(
-      `UPDATE hub.payment_claim SET working_until = NULL, delivered_at = now()
-       WHERE ${IS_KEY} AND delivered_at IS NULL`,
-      keyValues(key),
-    )
-  }
-
-  /** Ends that work without a delivery: it may be tried again with the same payment. */
-  abandonWork(key: PaymentKey, call: string): Promise<void> {
-    return this.#lease.release(() =>
-      this.#pool.query(
-        `UPDATE hub.payment_claim SET working_until = NULL
-         WHERE ${IS_KEY} AND call = $5 AND process = $6 AND delivered_at IS NULL`,
-        [...keyValues(key), call, this.#lease.id],
-      ),
-    )
   }
 
   /** Returns true if the journal has the payment, whatever state the claim has. */

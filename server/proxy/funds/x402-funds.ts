@@ -77,7 +77,7 @@ export class PostpaidFunds implements Funds {
     const { claims } = this.#deps
     const { claim } = this.#accepted
     this.#work = new PaidWork(claims, claim.key, call)
-    const isOurs = await claims.keepWork(claim, call, paymentSecondsOf(offering))
+    const isOurs = await claims.work.keep(claim, call, paymentSecondsOf(offering))
     if (!isOurs) throw new Fault('payment_in_progress')
   }
 
@@ -120,14 +120,14 @@ class PaidWork implements AsyncDisposable {
 
   async finish(): Promise<void> {
     if (!this.#isOpen) return
-    await this.#claims.finishWork(this.#key)
+    await this.#claims.work.finish(this.#key)
     this.#isOpen = false
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isOpen) return
     this.#isOpen = false
-    await this.#claims.abandonWork(this.#key, this.#call)
+    await this.#claims.work.abandon(this.#key, this.#call)
   }
 }
 

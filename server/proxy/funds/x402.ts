@@ -192,7 +192,7 @@ async function startWork(
   const confirmation = await confirmationOf(deps, claim, priced, extensions)
   const funds = new PrepaidFunds(deps, claim, priced.call, confirmation)
   const seconds = paymentSecondsOf(priced.offering)
-  const isOurs = await deps.claims.startWork(key, priced.call, seconds).catch(async (error) => {
+  const isOurs = await deps.claims.work.start(key, priced.call, seconds).catch(async (error) => {
     await funds[Symbol.asyncDispose]() // it may have been started
     throw funds.explainFailure(toFault(error))
   })

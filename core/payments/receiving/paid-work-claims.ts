@@ -1,0 +1,60 @@
+import type { Pool } from 'pg'
+import type { ProcessLease } from '../../db/process-lease.ts'
+import { type Claim, IS_KEY, keyValues } from './claim.ts'
+import type { PaymentKey } from './payment.ts'
+
+/** Claims of the work that payments pay for, so that one request at a time does it. */
+export class PaidWorkClaims {
+  readonly #pool: Pool
+  readonly #lease: ProcessLease
+
+  constructor(pool: Pool, lease: ProcessLease) {
+    this.#pool = pool
+    this.#lease = lease
+  }
+
+  /** Starts the work of a payment for a call. False if it is done or another request has it. */
+  async start(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6,
+         process = $7
+       WHERE ${IS_KEY} AND delivered_at IS NULL AND NOT deposited
+         AND (working_until IS NULL OR working_until < now() OR hub.is_gone(process, $7))`,
+      [...keyValues(key), seconds, call, this.#lease.id],
+    )
+    return rowCount === 1
+  }
+
+  /**
+   * Keeps a payment for a call of this process whose settlement has not begun. False if another
+   * process has taken it over.
+   */
+  async keep({ id }: Claim, call: string, seconds: number): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $3)
+       WHERE id = $1 AND call = $2 AND process = $4 AND state = 'claimed' AND NOT settling`,
+      [id, call, seconds, this.#lease.id],
+    )
+    return rowCount === 1
+  }
+
+  /** Ends that work as delivered. */
+  async finish(key: PaymentKey): Promise<void> {
+    await this.#pool.query(
+      `UPDATE hub.payment_claim SET working_until = NULL, delivered_at = now()
+       WHERE ${IS_KEY} AND delivered_at IS NULL`,
+      keyValues(key),
+    )
+  }
+
+  /** Ends that work without a delivery: it may be tried again with the same payment. */
+  abandon(key: PaymentKey, call: string): Promise<void> {
+    return this.#lease.release(() =>
+      this.#pool.query(
+        `UPDATE hub.payment_claim SET working_until = NULL
+         WHERE ${IS_KEY} AND call = $5 AND process = $6 AND delivered_at IS NULL`,
+        [...keyValues(key), call, this.#lease.id],
+      ),
+    )
+  }
+}
