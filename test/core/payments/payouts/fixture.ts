@@ -147,7 +147,9 @@ export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 
  */
 export const backdatePayouts = (admin: Pool, provider: string) =>
   admin.query(`ALTER TABLE hub.payout DISABLE TRIGGER USER;
-    UPDATE hub.payout SET batch = batch - 1, started_at = started_at - interval '1 d'
+    -- By way of days without payouts, since each row is checked when it is changed.
+    UPDATE hub.payout SET batch = batch - 1000 WHERE provider = '${provider}';
+    UPDATE hub.payout SET batch = batch + 999, started_at = started_at - interval '1 d'
       WHERE provider = '${provider}';
     INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer, payee,
         nonce, valid_before, from_block, state, ended_at)
