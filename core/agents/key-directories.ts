@@ -1,5 +1,6 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { elapsedMs } from '../clock.ts'
+import { publicKeyOf } from '../crypto/signed-note.ts'
 import { thumbprintOf } from '../crypto/signing-key.ts'
 import type { Egress } from '../egress/http.ts'
 import { isJsonObject } from '../json.ts'
@@ -13,7 +14,7 @@ interface LoadedDirectory {
   readonly keys: Keys
   /** Time of the last load, by `elapsedMs`. */
   readonly at: number
-  /** Time of the last load that succeeded: keys count for as long as the cache keeps them. */
+  /** Time of the last load that succeeded: from then on, keys count for ten minutes. */
   readonly readAt: number
 }
 
@@ -59,7 +60,8 @@ export class KeyDirectories {
       .then((keys) => ({ keys, at, readAt: at }))
       .catch(() => ({ ...this.#lastRead(origin), at }))
       .finally(() => (this.#loading -= 1))
-    this.#cache.set(origin, loaded)
+    const ttl = Math.max(1, loaded.readAt + CACHE.ttlMs - elapsedMs())
+    this.#cache.set(origin, loaded, loaded.keys.size > 0 ? { ttl } : {})
     return loaded.keys
   }
 
@@ -91,7 +93,7 @@ function toKey(jwk: unknown): readonly [string, KeyObject] | undefined {
   const { kty, crv, x } = isJsonObject(jwk) ? jwk : {}
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string') return undefined
   try {
-    return [thumbprintOf(x), createPublicKey({ key: { kty, crv, x }, format: 'jwk' })]
+    return [thumbprintOf(x), publicKeyOf(Buffer.from(x, 'base64url'))]
   } catch {
     return undefined
   }

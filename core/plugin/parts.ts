@@ -186,8 +186,9 @@ export interface Domains {
   /**
    * Returns true if the license that the site names in its robots.txt, if any, lets anyone use the
    * page as input of AI for nothing (RSL).
+   * @param own license that says what the hub sells, and so is not asked
    */
-  allowFreeUse(domain: Pick<SellingDomain, 'serviceUrl'>, url: string): Promise<boolean>
+  allowFreeUse(url: string, own: string): Promise<boolean>
   /** Records the pages of a call, for the owner's earnings by page. */
   note(sale: {
     readonly call: string

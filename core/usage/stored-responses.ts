@@ -36,12 +36,12 @@ export class StoredResponses {
   /**
    * Stores the response of a call before the settlement of its payment begins, in place of that of
    * a process that is gone. A call from which the payment was taken over stores nothing.
-   * @returns false for a response that is not stored: see `store`
+   * @returns false if it is not stored
    */
   async storeUnsettled(claim: string, response: StoredResponse): Promise<boolean> {
     const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5 AND NOT settling'
     const replace = 'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
-    return (await this.#insert(claim, response, from, replace, [response.call])) !== undefined
+    return (await this.#insert(claim, response, from, replace, [response.call])) === 1
   }
 
   /**
@@ -76,8 +76,8 @@ export class StoredResponses {
     onConflict = 'NOTHING',
     more: readonly unknown[] = [],
   ): Promise<number | null | undefined> {
-    const bytes = bytesOf(body)
-    if (bytes === undefined || bytes.length > STORED_BYTES_MAX) return undefined
+    const bytes = storableBytes(body)
+    if (bytes === undefined) return undefined
     const isRaw = body instanceof Uint8Array
     const head = Buffer.from(JSON.stringify({ call, status, headers, isRaw }))
     const length = Buffer.alloc(4)
@@ -145,13 +145,12 @@ export async function resealResponses(pool: Pool, keys: PurposeKeys): Promise<nu
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Returns true if a paid response with this body is stored: no stream, and at most 1 MiB. */
-export const isStorable = (body: unknown): boolean => {
-  const bytes = bytesOf(body)
-  return bytes !== undefined && bytes.length <= STORED_BYTES_MAX
-}
+export const isStorable = (body: unknown): boolean => storableBytes(body) !== undefined
 
-function bytesOf(body: unknown): Buffer | undefined {
-  if (body instanceof Uint8Array) return asBuffer(body)
+function storableBytes(body: unknown): Buffer | undefined {
   const isStream = typeof body === 'object' && body !== null && 'pipe' in body
-  return isStream ? undefined : Buffer.from(JSON.stringify(body ?? null))
+  if (isStream) return undefined
+  const isRaw = body instanceof Uint8Array
+  const bytes = isRaw ? asBuffer(body) : Buffer.from(JSON.stringify(body ?? null))
+  return bytes.length <= STORED_BYTES_MAX ? bytes : undefined
 }

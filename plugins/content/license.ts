@@ -3,9 +3,12 @@ import { micros, type PageRule, type SellingDomain } from 'agenthub/plugin'
 /** Media type of RSL 1.0 (Really Simple Licensing). */
 export const LICENSE_TYPE = 'application/rsl+xml'
 
+/** Address of the terms of a domain's pages. */
+export const licenseUrl = ({ serviceUrl }: SellingDomain): string => `${serviceUrl}/license.xml`
+
 /** Header that refers to the terms of a page that is delivered. */
-export const licenseLink = ({ serviceUrl }: SellingDomain): string =>
-  `<${serviceUrl}/license.xml>; rel="license"; type="${LICENSE_TYPE}"`
+export const licenseLink = (domain: SellingDomain): string =>
+  `<${licenseUrl(domain)}>; rel="license"; type="${LICENSE_TYPE}"`
 
 /**
  * Returns the terms of a domain's pages as RSL: a payment per page, by x402 among others, or a

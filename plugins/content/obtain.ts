@@ -8,6 +8,7 @@ import {
   type SellingDomain,
 } from 'agenthub/plugin'
 import type { CachedPage, PageCache } from './cache.ts'
+import { licenseUrl } from './license.ts'
 import { isDoubtful, type PageDeps, type PageReading, readPage } from './page.ts'
 import { type PageVersion, tagOf } from './versions.ts'
 
@@ -80,7 +81,7 @@ export async function obtainPage(
   { page, cached }: PageTerms,
   { payer: payerId, signal, paid, isFree }: PageOrder,
 ): Promise<ObtainedPage> {
-  if (isFree && !(await deps.domains.allowFreeUse(domain, page.url))) {
+  if (isFree && !(await deps.domains.allowFreeUse(page.url, licenseUrl(domain)))) {
     throw new Refusal(
       'page_reserved',
       'The license of the site (RSL) gives no page to AI for free.',

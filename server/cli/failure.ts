@@ -41,6 +41,16 @@ export class Failure extends Error {
     this.code = more.code ?? kind
     this.details = more.details ?? {}
   }
+
+  /** Returns the failure with more details, and another hint if one is given. */
+  with(details: Failure['details'], hint = this.hint): Failure {
+    const { kind, message, code, cause } = this
+    return new Failure(kind, message, hint, {
+      code,
+      details: { ...this.details, ...details },
+      cause,
+    })
+  }
 }
 
 const KINDS: Readonly<Record<string, FailureKind>> = {

@@ -29,41 +29,6 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   return parseJson(bytes)
 }
 
-/**
- * Reads a form, as browsers and mail programs send it, or JSON. Each field may come once.
- * @throws Fault as `readJson` does
- */
-export async function readForm(request: IncomingMessage): Promise<unknown> {
-  const type = readSingleHeader({ req: request }, 'content-type') ?? ''
-  const [mediaType = ''] = type.toLowerCase().split(';', 1)
-  if (!FORM_TYPES.has(mediaType.trim())) return readJson(request)
-  const fields = await parseFields(type, await readUnencoded(request))
-  if (fields.length > FIELDS_MAX) throw tooMany('fields', FIELDS_MAX)
-  const value = Object.fromEntries(fields)
-  if (Object.keys(value).length !== fields.length) {
-    throw new Fault('validation_failed', 'A field of the form came twice.')
-  }
-  rejectForbiddenKeys(value)
-  return value
-}
-
-const FORM_TYPES: ReadonlySet<string> = new Set([
-  'application/x-www-form-urlencoded',
-  'multipart/form-data',
-])
-
-/** @throws Fault `validation_failed` for a malformed form or one with files */
-async function parseFields(type: string, body: Buffer): Promise<[string, string][]> {
-  const parsed = new Response(body, { headers: { 'content-type': type } }).formData()
-  const form = await parsed.catch((cause: unknown): never => {
-    throw new Fault('validation_failed', 'The form is malformed.', { cause })
-  })
-  return [...form].map(([name, value]) => {
-    if (typeof value === 'string') return [name, value]
-    throw new Fault('validation_failed', 'The form has a file.')
-  })
-}
-
 /** Reads the bytes of a body. @throws Fault as `readJson` does */
 export function readUnencoded(request: IncomingMessage): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity'

@@ -175,7 +175,7 @@ export function saleTermsOf(
   return {
     amount: price,
     isMetered,
-    maxTimeoutSeconds: paymentSecondsOf({ endpoint }),
+    maxTimeoutSeconds: paymentSecondsOf(offering),
     ...(isMetered && { owedMax: prepaidAbove }),
     upfront: isFinal || (!isMetered && price > prepaidAbove),
     trustsKnownPayers: !isFinal,

@@ -86,7 +86,7 @@ export async function signReceipt(
   else {
     const { outcome } = await deps.calls.insert(record)
     if (outcome === 'failed') throw withRefund(new Fault('response_lost'), priced, funds)
-    await funds.markDelivered?.().catch(() => {}) // the record proves it to the job
+    await funds.markDelivered?.()
   }
   return deps.receipts.sign(record, endpointName(priced.offering), receiptForm(priced.request))
 }

@@ -118,7 +118,7 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
     expect(reads('index.test')).to.have.length(1)
   })
 
-  describe('is served as nobody in particular if', () => {
+  describe('is served as unsigned if', () => {
     it('A309 its request is a repetition, within the validity too', async () => {
       const headers = sign()
       const all = await Promise.all(Array.from({ length: 8 }, () => call(headers)))
@@ -208,10 +208,11 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
       expect(sites.visits).to.deep.equal([])
     })
 
-    it('its directory is too large, elsewhere, broken, or hangs, within two seconds', async () => {
+    it('A312 its directory is too large, elsewhere, broken, or hangs, within 2 s', async () => {
       const valid = directory(key)
       const broken: Readonly<Record<string, (response: ServerResponse) => unknown>> = {
-        'owner.test': (response) => response.writeHead(200).end(' '.repeat(65_537)),
+        'owner.test': (response) =>
+          response.writeHead(200).end(JSON.stringify({ keys: [key.jwk] }).padEnd(65_537)),
         'shop.test': (response) =>
           response.writeHead(302, { Location: `http://${AGENT}${DIRECTORY}` }).end(),
         'other.test': () => undefined,
@@ -228,11 +229,11 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
         expect(reads(name)).to.have.length(1)
       }
     })
+  })
 
-    it('and pays the same as everybody', async () => {
-      const response = await call(sign({ created: -120, expires: -60 }))
-      expect(response.headers['x-charged-microdollars']).to.equal('1000')
-      expect(work.done).to.equal(1)
-    })
+  it('pays the same as everyone if its signature is not verified', async () => {
+    const response = await call(sign({ created: -120, expires: -60 }))
+    expect(response.headers['x-charged-microdollars']).to.equal('1000')
+    expect(work.done).to.equal(1)
   })
 })

@@ -160,7 +160,7 @@ describe('A220 a charged call whose process died', () => {
   })
 
   for (const path of ['works/small', 'gratis/large'] as const) {
-    it(`is given back if it was charged late, without an Idempotency-Key (${path})`, async () => {
+    it(`is refunded if it was charged late, without an Idempotency-Key (${path})`, async () => {
       const { pool, ledger } = hub().hub
       await recoverCalls(pool, ledger) // from now on
       const settle = ledger.settle.bind(ledger)

@@ -128,7 +128,7 @@ export function itSurvivesFaults(hub: () => TestHub, payer: MeteredPayer): void 
     expect(await spent()).to.equal(70n)
   })
 
-  it('states what it took when an Idempotency-Key continues it, whoever dies next', async () => {
+  it('reports the same charge for its Idempotency-Key after two processes have died', async () => {
     const { apiKey } = await hub().agent()
     const steps = [say(30, `${Math.random()}`)]
     const signature = { 'payment-signature': encode(await sign('whole', steps)) }

@@ -38,7 +38,7 @@ export const injectedDomains = (
   serviceUrl: (slug: string) => string,
 ): Domains => ({
   mayRead: (url) => robots.allows(url),
-  allowFreeUse: (domain, url) => licenses.allowFreeUse(url, `${domain.serviceUrl}/license.xml`),
+  allowFreeUse: (url, own) => licenses.allowFreeUse(url, own),
   async find(slug) {
     const { rows } = await pool.query<SellingRow>({
       name: 'domains.find',

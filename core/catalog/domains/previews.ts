@@ -65,7 +65,7 @@ export class PagePreviews {
         example: url,
         maxPrice: page.rule.price,
         serviceUrl: '',
-        rules,
+        rules: rules.filter(({ agents }) => agents.length === 0),
         page: matchUrl,
       },
       page,

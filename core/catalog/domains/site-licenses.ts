@@ -1,3 +1,4 @@
+import { elapsedMs } from '../../clock.ts'
 import type { Egress } from '../../egress/http.ts'
 import { LoadingCache } from '../../runtime/cache.ts'
 import type { Robots } from '../listings/probe/robots.ts'
@@ -6,12 +7,16 @@ import { isLicensed, type LicensedContent, parseLicenses } from './license-docum
 const CACHE = { ttlMs: 3_600_000, max: 1_000 } as const
 const BYTES_MAX = 65_536
 const LOAD_MS = 5_000
+/** Time after which a document that could not be read is tried again. */
+const RETRY_MS = 60_000
 /** License documents that are read of one site, else its terms count as unreadable. */
 const DOCUMENTS_MAX = 3
 
 /** A license document; without contents if it could not be read. */
 interface LicenseDocument {
   readonly contents: readonly LicensedContent[] | undefined
+  /** Time of the read, by `elapsedMs`. */
+  readonly at: number
 }
 
 /** Terms of sites that name them in their robots.txt (RSL 1.0), each document read once an hour. */
@@ -41,11 +46,14 @@ export class SiteLicenses {
 
   async #find(license: string, url: string): Promise<LicenseDocument> {
     const key = `${new URL(url).origin} ${license}`
-    return this.#documents.get(key) ?? this.#documents.load(key)
+    const known = this.#documents.get(key)
+    const isUsable = known?.contents || (known && elapsedMs() - known.at < RETRY_MS)
+    return isUsable ? known : this.#documents.load(key)
   }
 
   async #load(key: string): Promise<LicenseDocument> {
     const [site = '', license = ''] = key.split(' ')
+    const at = elapsedMs()
     try {
       const { status, body } = await this.#http.request({
         url: license,
@@ -54,10 +62,10 @@ export class SiteLicenses {
         maxBytes: BYTES_MAX,
         timeouts: { totalMs: LOAD_MS },
       })
-      if (status !== 200) return { contents: undefined }
-      return { contents: parseLicenses(body.toString('utf8'), site) }
+      if (status !== 200) return { contents: undefined, at }
+      return { contents: parseLicenses(body.toString('utf8'), site), at }
     } catch {
-      return { contents: undefined }
+      return { contents: undefined, at }
     }
   }
 }

@@ -38,16 +38,18 @@ export class PaidWorkClaims {
     return rowCount === 1
   }
 
-  /** Ends that work as delivered. */
-  async finish(key: PaymentKey): Promise<void> {
-    await this.#pool.query(
-      `UPDATE hub.payment_claim SET working_until = NULL, delivered_at = now()
-       WHERE ${IS_KEY} AND delivered_at IS NULL`,
-      keyValues(key),
+  /** Ends the work of a payment as delivered; later if the database is unreachable. */
+  finish(key: PaymentKey): Promise<void> {
+    return this.#lease.release(() =>
+      this.#pool.query(
+        `UPDATE hub.payment_claim SET working_until = NULL, delivered_at = now()
+         WHERE ${IS_KEY} AND delivered_at IS NULL`,
+        keyValues(key),
+      ),
     )
   }
 
-  /** Ends that work without a delivery: it may be tried again with the same payment. */
+  /** Ends the work of a payment without a delivery: the same payment may pay for another try. */
   abandon(key: PaymentKey, call: string): Promise<void> {
     return this.#lease.release(() =>
       this.#pool.query(

@@ -41,9 +41,9 @@ export async function callCommand(context: Context, name: string, flags: CallFla
   const idempotencyKey = flags.idempotencyKey ?? newIdempotencyKey()
   const headers = parseHeaders(flags.header)
   const options = { maxPrice, idempotencyKey, dryRun: flags.dryRun === true, headers }
-  if (flags.output !== undefined) await requireWritable(flags.output)
   await confirmPrice(context, target, options)
   const buyer = await createBuyer(context, flags)
+  if (flags.output !== undefined && !flags.dryRun) await requireWritable(flags.output)
   const input = target.kind === 'native' ? nativeInput(target, flags.query, body) : body
   const work = buyer({ target, input, query: flags.query ?? [], options })
   const answer = await terminal
@@ -53,7 +53,7 @@ export async function callCommand(context: Context, name: string, flags: CallFla
   await printResponse(context, answer, flags, idempotencyKey)
 }
 
-/** Refuses a file that cannot be written, before anything is paid. */
+/** Refuses a file that cannot be written, before anything is paid; creates it. */
 async function requireWritable(path: string): Promise<void> {
   try {
     await (await open(path, 'a')).close()
@@ -66,11 +66,9 @@ async function requireWritable(path: string): Promise<void> {
 function withRetryHint(error: unknown, idempotencyKey: string): unknown {
   const failure = toFailure(error)
   if (!failure || failure.code === PAYMENT_UNRESOLVED) return failure ?? error
-  const { kind, message, code, details, cause } = failure
   const again = `Retry with --idempotency-key ${idempotencyKey}: it is charged once.`
-  const hint = kind === 'unreachable' ? again : failure.hint
-  const more = { ...details, idempotency_key: idempotencyKey }
-  return new Failure(kind, message, hint, { code, details: more, cause })
+  const hint = failure.kind === 'unreachable' ? again : undefined
+  return failure.with({ idempotency_key: idempotencyKey }, hint)
 }
 
 /** Asks a person before a call that costs more than their usual limit. */

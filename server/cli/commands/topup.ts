@@ -46,15 +46,9 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
 function withPurchaseId(error: unknown, purchaseId: string): unknown {
   const failure = toFailure(error)
   if (!failure) return error
-  const { kind, message, code, details, cause } = failure
-  const isUncertain = kind === 'unreachable' || kind === 'upstream'
+  const isUncertain = failure.kind === 'unreachable' || failure.kind === 'upstream'
   const again = `Repeat with --purchase-id ${purchaseId}: it is paid once.`
-  const more = { ...details, purchase_id: purchaseId }
-  return new Failure(kind, message, isUncertain ? again : failure.hint, {
-    code,
-    details: more,
-    cause,
-  })
+  return failure.with({ purchase_id: purchaseId }, isUncertain ? again : undefined)
 }
 
 function parseAmount(text: string): Micros {

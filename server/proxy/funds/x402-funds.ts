@@ -55,7 +55,7 @@ export class PostpaidFunds implements Funds {
     const response = { call: this.#priced.call, ...outcome }
     const isStored = await this.#deps.responses.storeUnsettled(claim.id, response)
     const isServed = isStored || isDelivered
-    if (!isServed) await this.#startWork()
+    if (!isServed) await this.#keepPayment()
     this.#isOpen = false
     const accepted = { ...this.#accepted, claim, isDelivered, isServed }
     const settled = await settlePayment(this.#deps, accepted)
@@ -71,14 +71,14 @@ export class PostpaidFunds implements Funds {
     return { source, amount, balance: undefined, entry: claim.id, headers }
   }
 
-  /** Keeps repetitions from the work until its response, which is not stored, is delivered. */
-  async #startWork(): Promise<void> {
+  /** Keeps the payment from repetitions until the response, which is not stored, is delivered. */
+  async #keepPayment(): Promise<void> {
     const { call, offering } = this.#priced
     const { claims } = this.#deps
     const { claim } = this.#accepted
-    this.#work = new PaidWork(claims, claim.key, call)
     const isOurs = await claims.work.keep(claim, call, paymentSecondsOf(offering))
     if (!isOurs) throw new Fault('payment_in_progress')
+    this.#work = new PaidWork(claims, claim.key, call)
   }
 
   async markDelivered(): Promise<void> {
@@ -98,10 +98,11 @@ export class PostpaidFunds implements Funds {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isOpen) {
+      this.#isOpen = false
+      await this.#deps.claims.release(this.#accepted.claim)
+    }
     await this.#work?.[Symbol.asyncDispose]()
-    if (!this.#isOpen) return
-    this.#isOpen = false
-    await this.#deps.claims.release(this.#accepted.claim)
   }
 }
 

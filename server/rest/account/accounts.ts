@@ -10,10 +10,9 @@ import {
 import { type AnyRoute, parse, route, sessionOf } from '../route.ts'
 import {
   ChallengeView,
-  nonce,
+  SignedChallenge,
   type SigningDeps,
   showChallenge,
-  signature,
   signatureFaults,
   walletAddress,
 } from './registration.ts'
@@ -76,7 +75,7 @@ const linkedWalletRoutes = ({ pool, site, contracts }: SigningDeps): readonly An
   route('POST /v1/account/wallets', {
     summary: 'Links a wallet by its signature. Its keys do not change.',
     auth: 'session',
-    body: z.strictObject({ nonce, signature }),
+    body: SignedChallenge,
     response: { status: 201, schema: LinkedWallet },
     faults: [...signatureFaults(contracts), 'nonce_used'],
     handle: async (request) => {

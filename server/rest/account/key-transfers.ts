@@ -7,10 +7,9 @@ import { keyId } from '../fields.ts'
 import { type AnyRoute, managerOf, route } from '../route.ts'
 import {
   ChallengeView,
-  nonce,
+  SignedChallenge,
   type SigningDeps,
   showChallenge,
-  signature,
   signatureFaults,
 } from './registration.ts'
 
@@ -52,7 +51,7 @@ export const keyTransferRoutes = ({
   route('POST /v1/credits/transfers', {
     summary: 'Executes a signed credit transfer. Repeated requests transfer once.',
     auth: 'owner',
-    body: z.strictObject({ nonce, signature }),
+    body: SignedChallenge,
     repeatable: true,
     response: { status: 201, schema: KeyTransfer },
     faults: [...signatureFaults(contracts), 'insufficient_credits', 'frozen_key'],

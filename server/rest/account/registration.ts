@@ -42,6 +42,9 @@ export const signature = z
   )
   .transform((text) => text as `0x${string}`)
 
+/** Body of a route that takes the signature of a challenge. */
+export const SignedChallenge = z.strictObject({ nonce, signature })
+
 export const ChallengeView = z.object({
   nonce: z.string(),
   message: z.string().meta({ description: 'Sign this exact text with personal_sign.' }),

@@ -8,10 +8,9 @@ import { readBrowserTokens, signInCookies } from '../device-cookie.ts'
 import { type AnyRoute, route } from '../route.ts'
 import {
   ChallengeView,
-  nonce,
+  SignedChallenge,
   type SigningDeps,
   showChallenge,
-  signature,
   signatureFaults,
   walletAddress,
 } from './registration.ts'
@@ -90,7 +89,7 @@ const walletRoutes = ({ pool, limits, site, contracts }: SigningDeps): readonly 
     auth: 'none',
     acceptsForm: true,
     unlimited: true,
-    body: z.strictObject({ nonce, signature }),
+    body: SignedChallenge,
     response: { status: 201, schema: OpenedSession },
     faults: [
       ...signatureFaults(contracts),

@@ -13,10 +13,9 @@ import {
 } from '../../../core/providers/payout-address.ts'
 import {
   ChallengeView,
-  nonce,
+  SignedChallenge,
   type SigningDeps,
   showChallenge,
-  signature,
   signatureFaults,
   walletAddress,
 } from '../account/registration.ts'
@@ -127,7 +126,7 @@ const authorizationRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[] => [
   route('POST /v1/provider/payout-address/authorization', {
     summary: 'Authorizes the requested change. It takes effect after a wait, and can be canceled.',
     auth: 'owner',
-    body: z.strictObject({ nonce, signature }),
+    body: SignedChallenge,
     response: { status: 200, schema: PayoutAddressView },
     faults: ['root_key_required', 'not_found', 'nonce_used', ...signatureFaults(deps.contracts)],
     handle: async (request) => {
@@ -143,7 +142,7 @@ const changeRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[] => [
   route('PUT /v1/provider/payout-address', {
     summary: 'Sets the first payout address to the signing wallet, or requests a change to it.',
     auth: 'owner',
-    body: z.strictObject({ nonce, signature }),
+    body: SignedChallenge,
     response: { status: 200, schema: PayoutAddressView },
     faults: ['root_key_required', 'nonce_used', ...signatureFaults(deps.contracts)],
     handle: async (request) => ({

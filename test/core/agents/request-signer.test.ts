@@ -1,8 +1,10 @@
+import { verify } from 'node:crypto'
 import { expect } from 'chai'
 import { Server } from 'mppx/attestation/web-bot-auth'
 import { Store } from 'mppx/server'
 import { RequestSigner } from '../../../core/agents/request-signer.ts'
 import { systemClock } from '../../../core/clock.ts'
+import { publicKeyOf } from '../../../core/crypto/signed-note.ts'
 import { signingKeyOf } from '../../../core/crypto/signing-key.ts'
 import { newAgentKey } from '../../stories/agent-keys.ts'
 
@@ -10,9 +12,8 @@ const ORIGIN = 'https://hub.example'
 const SELLER = 'https://seller.example/buy?thing=1'
 
 describe('requests of the hub', () => {
-  const [first, second] = [newAgentKey(), newAgentKey()].map(({ privateKey }) =>
-    signingKeyOf(privateKey),
-  ) as [ReturnType<typeof signingKeyOf>, ReturnType<typeof signingKeyOf>]
+  const first = signingKeyOf(newAgentKey().privateKey)
+  const second = signingKeyOf(newAgentKey().privateKey)
   const signer = new RequestSigner({
     keys: () => [first, second],
     origin: () => ORIGIN,
@@ -21,13 +22,21 @@ describe('requests of the hub', () => {
   const request = () =>
     new Request(SELLER, { method: 'POST', headers: signer.headersFor('POST', SELLER) })
 
-  it('are signed by the current key of a directory that each key has signed', () => {
+  it('are signed by the current key, and the directory by each key', () => {
     const { body, headers } = signer.directory()
     expect(headers['Content-Type']).to.equal('application/http-message-signatures-directory+json')
     expect(body.keys.map(({ kid }) => kid)).to.deep.equal([first.id, second.id])
-    expect(
-      headers['Signature-Input'].match(/tag="http-message-signatures-directory"/g),
-    ).to.have.length(2)
+    const signed = headers['Signature-Input'].split(/, (?=key\d)/)
+    const signatures = headers.Signature.split(/, (?=key\d)/)
+    for (const [n, key] of [first, second].entries()) {
+      const parameters = signed[n]!.replace(/^key\d=/, '')
+      expect(parameters).to.include('tag="http-message-signatures-directory"')
+      expect(parameters).to.include(`keyid="${key.id}"`)
+      const base = `"@authority";req: ${new URL(ORIGIN).host}\n"@signature-params": ${parameters}`
+      const signature = Buffer.from(/:(.+):/.exec(signatures[n]!)![1]!, 'base64')
+      const publicKey = publicKeyOf(Buffer.from(body.keys[n]!.x, 'base64url'))
+      expect(verify(null, Buffer.from(base), publicKey, signature), key.id).to.equal(true)
+    }
     expect(request().headers.get('signature-input')).to.include(`keyid="${first.id}"`)
   })
 

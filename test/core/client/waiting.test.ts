@@ -77,7 +77,7 @@ describe('the client waits for a response', () => {
     ])
   })
 
-  it('but not for another one than that of its receipt, whatever the status', async () => {
+  it('but returns one with a receipt at once, whatever its status', async () => {
     const headers = { ...SOON, 'x-receipt': 'signed', 'x-charged-microdollars': '900' }
     for (const status of [202, 429]) {
       steps = [{ status, headers, body: { code: 'queued' } }]

@@ -95,7 +95,7 @@ describe('pages sold by agent', () => {
     expect((await tried(OTHER)).body['outcome']).to.equal('page_denied')
   })
 
-  it('have no rule twice, and none for what is no host', async () => {
+  it('refuse duplicate rules and agents that are not hosts', async () => {
     const put = (...rules: object[]) => world.send('PUT', `/v1/domains/${id}/rules`, { rules })
     const one = { path: '/**', agents: ['B.example', 'a.example'], action: 'deny' }
     const same = { path: '/**', agents: ['a.example', 'b.example'], action: 'deny' }

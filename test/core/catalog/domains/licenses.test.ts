@@ -89,7 +89,7 @@ describe('a license document (RSL)', () => {
     expect(isFree(two), 'one of its licenses').to.equal(true)
   })
 
-  it('that is none is an error, as is one that is not well-formed', () => {
+  it('is refused if it is not RSL or not well-formed', () => {
     const wrong = [
       '',
       'no',
@@ -114,7 +114,7 @@ describe('the license of a site', () => {
   const allows = (path = '/page', own = 'http://hub.test/license.xml') =>
     new SiteLicenses(world.egress, world.robots).allowFreeUse(`http://owner.test${path}`, own)
 
-  it('decides what AI may have for nothing, by the most specific content', async () => {
+  it('decides which pages AI may use free of charge, by the most specific content', async () => {
     const paid = '<payment type="crawl"/>'
     serve(
       rsl(
@@ -130,10 +130,20 @@ describe('the license of a site', () => {
     expect(await allows('/open/note')).to.equal(true)
   })
 
-  it('that is not there allows it, and one that cannot be read does not', async () => {
+  it('A315 allows free use if absent, and refuses it if unreadable, large or many', async () => {
     serve(404, 'User-agent: *')
     expect(await allows()).to.equal(true)
-    for (const license of [404, 500, 'no XML', ' '.repeat(300_000)]) {
+    const free = rsl(content(''))
+    const named = (count: number) => 'License: http://index.test/license.xml?n\n'.repeat(count)
+    for (const [count, expected] of [
+      [3, true],
+      [4, false],
+    ] as const) {
+      world.clear()
+      serve(free, named(count))
+      expect(await allows(), `${count} documents`).to.equal(expected)
+    }
+    for (const license of [404, 500, 'no XML', free.padEnd(65_537)]) {
       world.clear()
       serve(license)
       expect(await allows(), String(license).slice(0, 9)).to.equal(false)

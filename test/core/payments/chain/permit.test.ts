@@ -71,7 +71,7 @@ describe('A308 the outcome of a permit that is settled by a contract', () => {
     const found = await outcomeOf([settled(700n), named, settled(500n)], true)
     expect(found).to.include({ outcome: 'used', tx: hashOf(1), value: 400n })
   })
-  it('is none that settled another permit, each of which counts once', async () => {
+  it('excludes transfers that settled another permit, one each', async () => {
     const others = [{ tx: hashOf(0), value: 700n }]
     const found = await outcomeOf([settled(700n), settled(400n)], true, others)
     expect(found).to.include({ outcome: 'used', tx: hashOf(1), value: 400n })

@@ -95,7 +95,7 @@ describe('the claims that the job takes', () => {
     expect(await taken('5.1 s')).to.have.deep.members([working, pending])
   })
 
-  it('are failed ones until a last settlement of their amount is final', async () => {
+  it('include failed ones until a settlement of their amount would be final', async () => {
     const [small, large] = [payment(), payment()]
     const validBefore = new Date(Date.now() - 120_000)
     for (const [key, amount] of [
