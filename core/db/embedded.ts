@@ -12,6 +12,7 @@ import { connectClient } from './client.ts'
 import { type ClusterLocation, findClusterLocation } from './cluster-location.ts'
 import { lockFile } from './lock.ts'
 import { findPrograms, type Programs } from './programs.ts'
+import { NON_DURABLE_SETTINGS, serverSettings } from './server-settings.ts'
 
 /** Built-in PostgreSQL server, run by this process. */
 export interface EmbeddedServer {
@@ -30,25 +31,6 @@ export interface EmbeddedOptions {
   readonly warn?: (text: string) => void
   /** False skips fsync; for tests only. @defaultValue true */
   readonly durable?: boolean
-}
-
-const SETTINGS = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
-  max_connections: '200',
-  shared_buffers: '192MB',
-  max_wal_size: '2GB',
-  checkpoint_timeout: '15min', // fewer full-page images in the WAL
-  wal_compression: 'on',
-  timezone: 'UTC',
-  log_timezone: 'UTC',
-  lc_messages: 'C',
-}
-const NON_DURABLE_SETTINGS = {
-  fsync: 'off',
-  synchronous_commit: 'off',
-  full_page_writes: 'off',
-  max_wal_size: '512MB',
 }
 
 /** Environment of the server: nothing of the hub's (secrets, PGDATA …) is inherited. */
@@ -199,7 +181,7 @@ async function launch(
   durable: boolean,
   samePort?: number,
 ): Promise<{ server: ManagedProcess; port: number }> {
-  const settings = Object.entries({ ...SETTINGS, ...(durable ? {} : NON_DURABLE_SETTINGS) })
+  const settings = Object.entries({ ...serverSettings(), ...(durable ? {} : NON_DURABLE_SETTINGS) })
   const deadline = elapsedMs() + TRANSIENT_RETRY_MS
   for (;;) {
     const port = samePort ?? (await freePort())

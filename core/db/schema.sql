@@ -5855,14 +5855,23 @@ BEGIN
   SELECT count(*) INTO passed FROM late_at(late, p_start, p_shard, p_seq);
   -- The journal is in the order of posting: up to the last entry read from it, only entries that were posted
   -- late are missing, and those are found by value date.
-  WITH entry AS MATERIALIZED (
-    SELECT r.*, p.moves[array_position(p.seqs, r.seq)] AS moved
-    FROM (SELECT c.shard, n.seqs, n.moves, i.* FROM cut(p_start, p_shard, p_seq) c
+  WITH next AS MATERIALIZED ( -- from each shard as many as the whole page holds
+    SELECT c.shard, n.*, count(*) OVER () AS shards FROM cut(p_start, p_shard, p_seq) c
       JOIN cut(p_end) e ON e.shard = c.shard
       CROSS JOIN LATERAL (SELECT array_agg(n.seq) AS seqs, array_agg(n.amount) AS moves
         FROM next_entries(wanted.id, c.shard, c.seq, e.seq, p_limit + passed) n) n
-      CROSS JOIN LATERAL ids_between(c.shard, n.seqs[1], n.seqs[cardinality(n.seqs)]) i
-      WHERE c.shard = coalesce(wanted.home, c.shard) OFFSET 0) p -- first: it leaves partitions out
+    WHERE c.shard = coalesce(wanted.home, c.shard) AND n.seqs IS NOT NULL
+  ), enough AS MATERIALIZED ( -- time at which all shards together have posted as many
+    SELECT CASE WHEN count(s.at) = count(*) THEN max(s.at) ELSE p_end END AS at
+    FROM next n LEFT JOIN LATERAL (SELECT s.at FROM seal s WHERE s.shard = n.shard
+      AND s.seq_to >= n.seqs[(p_limit + passed + n.shards - 1) / n.shards]
+      ORDER BY s.seq_to LIMIT 1) s ON true
+  ), entry AS MATERIALIZED (
+    SELECT r.*, p.moves[array_position(p.seqs, r.seq)] AS moved
+    FROM (SELECT t.*, i.* FROM (SELECT n.shard, n.seqs[:width_bucket(u.seq, n.seqs)] AS seqs, n.moves
+        FROM enough o CROSS JOIN LATERAL cut(o.at, 32767::smallint) u JOIN next n ON n.shard = u.shard) t
+      CROSS JOIN LATERAL ids_between(t.shard, t.seqs[1], t.seqs[cardinality(t.seqs)]) i
+      OFFSET 0) p -- first: it leaves partitions out
     JOIN journal r ON r.shard = p.shard AND r.seq = ANY (p.seqs) AND r.id BETWEEN p.id_first AND p.id_last
     ORDER BY r.at, r.shard, r.seq LIMIT p_limit + passed
   ), reach AS MATERIALIZED (

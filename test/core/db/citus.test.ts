@@ -17,7 +17,7 @@ const REPLACED: Readonly<Record<string, string>> = {
   held_at: 'c3edbeac01301229',
   late: '286972c76c45c217',
   owners_of: 'f2779d4af8631212',
-  statement: 'a430b072b950b586',
+  statement: '82ea4200c95d2f39',
   sum_up: '2381cfd3edba8ea7',
   totals_at: 'cf4c71bf3eacdb3f',
   wrong_day_ends: 'c95b6f2fd9260e79',
