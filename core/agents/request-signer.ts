@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { component, createSignatureSync, type SignatureComponent } from 'http-message-sig'
 import type { Clock } from '../clock.ts'
-import type { SigningKey } from '../crypto/signing-key.ts'
+import { type SigningKey, toJwk } from '../crypto/signing-key.ts'
+import { ttlCache } from '../runtime/cache.ts'
 import {
   AGENT_HEADER,
   DIRECTORY_PATH,
@@ -13,6 +14,10 @@ import {
 /** Validity of the signature of a request, and of the directory. */
 const REQUEST_SECONDS = 60
 const DIRECTORY_SECONDS = 300
+/** Validity of a shared signature when it is last used, like that of any other. */
+const SHARED_SECONDS = 2 * REQUEST_SECONDS
+/** Hosts whose shared signature is reused, and for how long. */
+const SHARED = { max: 1_000, ttlMs: REQUEST_SECONDS * 1_000 }
 /** Time by which the clock of a verifier may be behind. */
 const SKEW_SECONDS = 5
 const NONCE_BYTES = 64
@@ -26,31 +31,49 @@ interface RequestSignerOptions {
   /** Returns the origin of this hub, whose directory has the keys. */
   readonly origin: () => string
   readonly clock: Clock
+  /** Monotonic time in milliseconds. @defaultValue elapsedMs */
+  readonly monotonic?: () => number
 }
+
+type SignatureHeaders = Readonly<Record<string, string>>
 
 /** Signs the requests of this hub to others (Web Bot Auth, RFC 9421), and its key directory. */
 export class RequestSigner {
   readonly #keys: RequestSignerOptions['keys']
   readonly #origin: RequestSignerOptions['origin']
   readonly #clock: Clock
+  readonly #shared: ReturnType<typeof ttlCache<string, SignatureHeaders>>
 
-  constructor({ keys, origin, clock }: RequestSignerOptions) {
+  constructor({ keys, origin, clock, monotonic: now }: RequestSignerOptions) {
     this.#keys = keys
     this.#origin = origin
     this.#clock = clock
+    this.#shared = ttlCache({ ...SHARED, now })
   }
 
-  /** Returns the headers that sign a request. They name its host, and are valid for a minute. */
-  headersFor(method: string, url: string): Record<string, string> {
+  /** Returns the headers that sign one request: for its host, a minute, and to be used once. */
+  headersFor(url: URL): SignatureHeaders {
+    return this.#sign(this.#keys()[0]!, url, { seconds: REQUEST_SECONDS, nonce: newNonce() })
+  }
+
+  /** Returns the headers that sign all requests to a host for a minute. They have no nonce. */
+  sharedHeadersFor(url: URL): SignatureHeaders {
+    const key = this.#keys()[0]!
+    const id = `${key.id} ${this.#origin()} ${url.host}`
+    const known = this.#shared.get(id)
+    if (known) return known
+    const headers = this.#sign(key, url, { seconds: SHARED_SECONDS })
+    this.#shared.set(id, headers)
+    return headers
+  }
+
+  #sign(key: SigningKey, { href }: URL, validity: Validity): SignatureHeaders {
     const agent = `${LABEL}="${this.#origin()}"`
     const fields = [{ name: AGENT_HEADER, value: agent }]
+    // The method is not signed, so that requests of all methods can share a signature.
     const { signature, signatureInput } = createSignatureSync(
-      { kind: 'request', method, targetUri: url, fields },
-      this.#terms(this.#keys()[0]!, REQUEST_COMPONENTS, {
-        label: LABEL,
-        tag: REQUEST_TAG,
-        seconds: REQUEST_SECONDS,
-      }),
+      { kind: 'request', method: 'GET', targetUri: href, fields },
+      this.#terms(key, REQUEST_COMPONENTS, { label: LABEL, tag: REQUEST_TAG, ...validity }),
     )
     return { [AGENT_HEADER]: agent, 'signature-input': signatureInput, signature }
   }
@@ -67,6 +90,7 @@ export class RequestSigner {
           label: `key${n + 1}`,
           tag: DIRECTORY_TAG,
           seconds: DIRECTORY_SECONDS,
+          nonce: newNonce(),
         }),
       ),
     )
@@ -75,13 +99,13 @@ export class RequestSigner {
       Signature: signed.map(({ signature }) => signature).join(', '),
       'Signature-Input': signed.map(({ signatureInput }) => signatureInput).join(', '),
     }
-    return { headers, body: { keys: keys.map(toJwk) } }
+    return { headers, body: { keys: keys.map(({ id, publicKey }) => toJwk(id, publicKey)) } }
   }
 
   #terms(
     key: SigningKey,
     components: readonly SignatureComponent[],
-    { label, tag, seconds }: Readonly<Record<'label' | 'tag', string> & { seconds: number }>,
+    { label, tag, seconds, nonce }: Validity & Readonly<Record<'label' | 'tag', string>>,
   ) {
     const now = Math.floor(this.#clock.now().getTime() / 1_000)
     const parameters = {
@@ -89,7 +113,7 @@ export class RequestSigner {
       expires: now + seconds,
       keyid: key.id,
       alg: 'ed25519',
-      nonce: randomBytes(NONCE_BYTES).toString('base64'),
+      ...(nonce !== undefined && { nonce }),
       tag,
     }
     const signer = { algorithm: 'ed25519', sign: (data: Uint8Array) => key.sign(data) }
@@ -97,10 +121,10 @@ export class RequestSigner {
   }
 }
 
-const toJwk = ({ id, publicKey }: SigningKey) => ({
-  kty: 'OKP' as const,
-  crv: 'Ed25519' as const,
-  kid: id,
-  x: publicKey.toString('base64url'),
-  use: 'sig' as const,
-})
+interface Validity {
+  readonly seconds: number
+  /** Value by which a verifier accepts the signature once. */
+  readonly nonce?: string
+}
+
+const newNonce = (): string => randomBytes(NONCE_BYTES).toString('base64')

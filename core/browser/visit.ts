@@ -19,7 +19,7 @@ export interface VisitRequest {
   readonly maxBytes: number
   readonly userAgent: string
   /** Returns the headers that sign a request. */
-  readonly sign: ((method: string, url: string) => Record<string, string>) | undefined
+  readonly sign: ((url: URL) => Readonly<Record<string, string>>) | undefined
   /** Deadline, by `elapsedMs`. */
   readonly end: number
 }
@@ -150,11 +150,8 @@ export class Visit {
   }
 
   /** Sends the request of a document, signed. A redirect is a request of its own. */
-  async #send(
-    requestId: string,
-    { method, url, headers }: Protocol.Network.Request,
-  ): Promise<void> {
-    const signed = Object.entries({ ...headers, ...this.#request.sign?.(method, url) })
+  async #send(requestId: string, { url, headers }: Protocol.Network.Request): Promise<void> {
+    const signed = Object.entries({ ...headers, ...this.#request.sign?.(new URL(url)) })
     await this.#session.send('Fetch.continueRequest', {
       requestId,
       headers: signed.map(([name, value]) => ({ name, value })),

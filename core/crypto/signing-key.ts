@@ -70,6 +70,24 @@ export function signingKeyOf(key: KeyObject): SigningKey {
   })
 }
 
+/** Public key by which others verify signatures (RFC 8037). */
+export interface Jwk {
+  readonly kty: 'OKP'
+  readonly crv: 'Ed25519'
+  readonly kid: string
+  /** In base64url. */
+  readonly x: string
+  readonly use: 'sig'
+}
+
+export const toJwk = (kid: string, publicKey: Buffer): Jwk => ({
+  kty: 'OKP',
+  crv: 'Ed25519',
+  kid,
+  x: publicKey.toString('base64url'),
+  use: 'sig',
+})
+
 /** Returns the JWK thumbprint (RFC 7638) of an Ed25519 public key. @param x in base64url */
 export const thumbprintOf = (x: string): string =>
   createHash('sha256')

@@ -14,7 +14,7 @@ import { parseTarget, type TargetRules } from './target.ts'
 export interface EgressOptions extends ConnectorOptions, TargetRules {
   readonly userAgent: string
   /** Returns the headers that sign a request. @defaultValue none */
-  readonly sign?: ((method: string, url: string) => Record<string, string>) | undefined
+  readonly sign?: ((url: URL) => Readonly<Record<string, string>>) | undefined
 }
 
 /** Maximum size of a streamed response, in bytes. */
@@ -51,15 +51,15 @@ interface Channel extends Pick<EgressOptions, 'userAgent' | 'sign'> {
 /** Sends one request. @throws EgressError */
 export const sendRequest = (channel: Channel, request: EgressRequest): Promise<EgressResponse> =>
   new Promise((resolve, reject) => {
-    const { origin, pathname, search, href } = channel.targetOf(request.url)
+    const target = channel.targetOf(request.url)
     const method = methodOf(request.method)
     const { headersMs, bodyMs, totalMs } = { ...DEFAULTS, ...request.timeouts }
     if (request.signal?.aborted) throw new EgressError('upstream_timeout')
     const options = {
-      origin,
-      path: `${pathname}${search}`,
+      origin: target.origin,
+      path: `${target.pathname}${target.search}`,
       method,
-      headers: outgoingHeaders(channel, method, href, request.headers),
+      headers: outgoingHeaders(channel, target, request.headers),
       body: request.body ?? null,
       headersTimeout: headersMs,
       bodyTimeout: bodyMs,
@@ -76,15 +76,14 @@ export function methodOf(text: string): Method {
 
 function outgoingHeaders(
   { userAgent, sign }: Channel,
-  method: Method,
-  url: string,
+  target: URL,
   headers: Readonly<Record<string, string>> = {},
 ) {
   const out: Record<string, string> = { 'user-agent': userAgent }
   for (const name of Object.keys(headers)) out[name.toLowerCase()] = headers[name]!
   // A caller that signs the request itself is not signed for.
   const isSigned = SIGNATURE_HEADERS.some((name) => out[name] !== undefined)
-  if (!isSigned) Object.assign(out, sign?.(method, url))
+  if (!isSigned) Object.assign(out, sign?.(target))
   // Without decompression, there are no decompression bombs.
   out['accept-encoding'] = 'identity'
   return out

@@ -4,7 +4,7 @@ import { BatchSigner, readPlace } from '../crypto/batch-signer.ts'
 import { canonicalJson } from '../crypto/canonical-json.ts'
 import { leafHash, rootFromPath } from '../crypto/merkle.ts'
 import { sha256 } from '../crypto/sha256.ts'
-import type { SigningKey } from '../crypto/signing-key.ts'
+import { type Jwk, type SigningKey, toJwk } from '../crypto/signing-key.ts'
 import { json } from '../money.ts'
 import { cachedFor, memoizeByObject } from '../runtime/cache.ts'
 import type { CallRecord } from './call-records.ts'
@@ -37,14 +37,9 @@ export interface ReceiptClaims {
   readonly usage?: UsageView
 }
 
-/** Public key in JWKS form (RFC 8037). */
-export interface Jwk {
-  readonly kty: 'OKP'
-  readonly crv: 'Ed25519'
-  readonly x: string
-  readonly kid: string
+/** Public key by which others verify receipts (RFC 8037). */
+export interface ReceiptKey extends Jwk {
   readonly alg: 'EdDSA'
-  readonly use: 'sig'
 }
 
 export type ReceiptVerification =
@@ -77,7 +72,7 @@ export class Receipts {
   readonly #pool: Pool
   readonly #key: () => SigningKey
   readonly #issuer: () => string
-  readonly #keys: () => Promise<ReadonlyMap<string, Jwk>>
+  readonly #keys: () => Promise<ReadonlyMap<string, ReceiptKey>>
   readonly #batches: BatchSigner
 
   /** @param key returns the key that signs now */
@@ -105,7 +100,7 @@ export class Receipts {
   }
 
   /** Lists all keys that have ever signed for this hub, oldest first. */
-  async keys(): Promise<readonly Jwk[]> {
+  async keys(): Promise<readonly ReceiptKey[]> {
     return [...(await this.#keys()).values()]
   }
 
@@ -119,13 +114,13 @@ export class Receipts {
     return { valid: true, claims: claims as ReceiptClaims }
   }
 
-  async #readKeys(): Promise<ReadonlyMap<string, Jwk>> {
+  async #readKeys(): Promise<ReadonlyMap<string, ReceiptKey>> {
     const { rows } = await this.#pool.query<{ id: string; public_key: Buffer }>(
       'SELECT id, public_key FROM ledger.signing_key ORDER BY since, id',
     )
-    const keys = new Map(rows.map(({ id, public_key }) => [id, toJwk(id, public_key)]))
+    const keys = new Map(rows.map(({ id, public_key }) => [id, receiptKeyOf(id, public_key)]))
     const { id: current, publicKey } = this.#key()
-    if (!keys.has(current)) keys.set(current, toJwk(current, publicKey))
+    if (!keys.has(current)) keys.set(current, receiptKeyOf(current, publicKey))
     return keys
   }
 }
@@ -201,13 +196,9 @@ const claimsOf = (record: CallRecord, endpoint: string, iss: string): ReceiptCla
 
 const base64url = (hash: Buffer | null): string | null => hash && hash.toString('base64url')
 
-const toJwk = (kid: string, publicKey: Buffer): Jwk => ({
-  kty: 'OKP',
-  crv: 'Ed25519',
-  x: publicKey.toString('base64url'),
-  kid,
+const receiptKeyOf = (kid: string, publicKey: Buffer): ReceiptKey => ({
+  ...toJwk(kid, publicKey),
   alg: 'EdDSA',
-  use: 'sig',
 })
 
 const toKeyObject = ({ kty, crv, x }: Jwk): KeyObject =>

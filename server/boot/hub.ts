@@ -238,7 +238,7 @@ async function openParts(
       previews,
       (slug) => `${options.baseUrl()}${PROXY_PATH}/${slug}`,
     ),
-    upstreams: openUpstreams({ ...options, secretKeys }, { pool, http: egress, backends }),
+    upstreams: openUpstreams({ ...options, secretKeys }, { pool, ...outgoing.toUpstreams }),
   }
   const sealed = { ...core, secretKeys, scope }
   const pluginCatalog = await openPluginCatalog(options, sealed, host, privileges)

@@ -12,7 +12,10 @@ interface EgressDeps {
   readonly scope: AsyncDisposableStack
 }
 
-/** Opens the ways to other hosts, signed, and to the operator's own, which need no signature. */
+/**
+ * Opens the clients for other hosts, which sign each request, for upstreams, whose requests share
+ * signatures, and for the operator's own hosts, which need none.
+ */
 export function openEgress(options: HubOptions, { secretKeys, clock, scope }: EgressDeps) {
   const userAgent = `AgentHub/${options.version}`
   const keys = () => secretKeys.signingKeys('request-signatures')
@@ -20,11 +23,16 @@ export function openEgress(options: HubOptions, { secretKeys, clock, scope }: Eg
   const sign = requestSigner.headersFor.bind(requestSigner)
   const egress = createEgress({ ...options.egress, userAgent, sign })
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
+  const signShared = requestSigner.sharedHeadersFor.bind(requestSigner)
+  const toUpstreams = {
+    http: createEgress({ ...options.egress, userAgent, sign: signShared }),
+    backends,
+  }
   const browser = openBrowser(options, userAgent, sign)
   scope.defer(async () => {
-    await Promise.all([egress.close(), backends.close(), browser.close()])
+    await Promise.all([egress, toUpstreams.http, backends, browser].map((each) => each.close()))
   })
-  return { userAgent, requestSigner, egress, backends, browser }
+  return { userAgent, requestSigner, egress, toUpstreams, backends, browser }
 }
 
 /** Opens the renderer. Its user agent names the browser and the hub. */

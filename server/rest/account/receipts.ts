@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { didOf } from '../../../core/payments/receiving/offer-signer.ts'
-import type { Jwk, Receipts } from '../../../core/usage/receipts.ts'
+import type { ReceiptKey, Receipts } from '../../../core/usage/receipts.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const PublicKey = z.object({
@@ -60,8 +60,8 @@ const DidDocument = z.object({
 })
 
 /** DID document (`did:web`), by which verifiers of x402 offers and receipts find the keys. */
-function didDocument(did: string, keys: readonly Jwk[]): z.input<typeof DidDocument> {
-  const idOf = ({ kid }: Jwk): string => `${did}#${kid}`
+function didDocument(did: string, keys: readonly ReceiptKey[]): z.input<typeof DidDocument> {
+  const idOf = ({ kid }: ReceiptKey): string => `${did}#${kid}`
   return {
     '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'],
     id: did,
