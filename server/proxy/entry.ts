@@ -21,7 +21,6 @@ import type { ResponseWriter } from '../http/response-writer.ts'
 import type { Observers } from '../observability/observe.ts'
 import { traceOf } from '../observability/trace.ts'
 import { signedMessageOf } from './agent.ts'
-import { isAmbiguous } from './ambiguous-path.ts'
 import { parseIdempotencyKey } from './attempt.ts'
 import type { CallRequest } from './call-types.ts'
 import { crawlerName, lowerOf, parseCrawlerMaxPrice, withCrawlerPrice } from './crawler.ts'
@@ -151,7 +150,7 @@ const sendsBody = (headers: IncomingHttpHeaders): boolean =>
 
 const queryOf = (url?: string): ReturnType<typeof parse> => parse(searchOf(url).slice(1))
 
-/** Splits `/proxy/{slug}/{path}`. Refuses paths that an upstream could interpret differently. */
+/** Splits `/proxy/{slug}/{path}`. Refuses slashes that would be separators only once decoded. */
 function parseTarget(raw: string): { readonly slug: string; readonly path: string } {
   let decoded: string
   try {
@@ -159,7 +158,7 @@ function parseTarget(raw: string): { readonly slug: string; readonly path: strin
   } catch (error) {
     throw new Fault('malformed_path', undefined, { cause: error })
   }
-  if (/%2f/i.test(raw) || isAmbiguous(decoded)) throw new Fault('malformed_path')
+  if (/%2f/i.test(raw)) throw new Fault('malformed_path')
   const [slug = '', ...rest] = decoded.slice(PROXY_PATH.length + 1).split('/')
   return { slug, path: `/${rest.join('/')}` }
 }

@@ -34,7 +34,9 @@ export async function quote(
   caller: Caller | AnonymousCaller,
   request: CallRequest,
 ): Promise<PricedCall> {
-  if (isAmbiguous(request.path)) throw new Fault('malformed_path', undefined, { money: 'none' })
+  if (isAmbiguous(`/${request.slug}${request.path}`)) {
+    throw new Fault('malformed_path', undefined, { money: 'none' })
+  }
   const { offering: found, params } = endpointOf(await deps.catalog.find(request.slug), request)
   if (caller.keyId === null && deps.creditsOnly.has(request.slug)) {
     throw await signInRequired(deps, found, caller, request)

@@ -107,8 +107,15 @@ describe('an ambiguous request', () => {
     '/proxy/watched/%2e%2e/%2e%2e/admin': 'encoded',
     '/proxy/watched/%252e%252e/admin': 'encoded twice',
     '/proxy/watched/a/./b': 'of one dot',
+    '/proxy/watched/.': 'of one dot at the end',
     '/proxy/watched//a': 'empty',
+    '/proxy//watched/a': 'empty before the service',
+    '/proxy/%00/a': 'a service of a control character',
     '/proxy/watched/..%5cadmin': 'with the other slash',
+    '/proxy/watched/a%252fb': 'a slash encoded twice',
+    '/proxy/watched/a%00': 'with NUL',
+    '/proxy/watched/a%0D%0AHost:x': 'with a line break',
+    '/proxy/watched/a%7F': 'with DEL',
   })) {
     it(`A028 is 400 malformed_path and reaches no service (${where})`, async () => {
       const { apiKey, keyId } = await hub().agent()
