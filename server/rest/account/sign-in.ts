@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { findKnownDevice } from '../../../core/identity/devices.ts'
 import { LINK_SECONDS, type MagicLinks } from '../../../core/identity/magic-link.ts'
+import type { Session } from '../../../core/identity/sessions.ts'
 import { createSignInChallenge, signInWallet } from '../../../core/identity/wallet-sign-in.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
 import { sessionCookie } from '../authentication.ts'
@@ -98,11 +99,32 @@ const walletRoutes = ({ pool, limits, site, contracts }: SigningDeps): readonly 
       'origin_not_allowed',
     ],
     handle: async ({ body, ip, header }) => {
-      const { headers } = await limits.registration(ip)
-      const origin = { agent: header('user-agent') ?? '', network: networkPrefix(ip) }
-      const { id, token } = await signInWallet({ pool, contracts }, body, origin)
-      const cookie = { 'Set-Cookie': sessionCookie(site.origin(), token) }
-      return { status: 201, headers: { ...headers, ...cookie }, body: { session_id: id } }
+      const deps = { pool, limits, contracts, baseUrl: site.origin }
+      const agent = header('user-agent') ?? ''
+      const { id, headers } = await openWalletSession(deps, body, { ip, agent })
+      return { status: 201, headers, body: { session_id: id } }
     },
   }),
 ]
+
+interface WalletSignInDeps extends Pick<SigningDeps, 'pool' | 'contracts'> {
+  readonly limits: Pick<SigningDeps['limits'], 'registration'>
+  readonly baseUrl: () => string
+}
+
+/**
+ * Signs a wallet in, within the registrations of its network. Returns the session and the headers
+ * that set its cookie.
+ * @param session of the browser, which ends if it is of the same wallet
+ * @throws Fault `registration_rate_limited`, and those of `signInWallet`
+ */
+export async function openWalletSession(
+  { pool, contracts, limits, baseUrl }: WalletSignInDeps,
+  signed: z.output<typeof SignedChallenge>,
+  { ip, agent, session }: { ip: string; agent: string; session?: Session | undefined },
+) {
+  const { headers } = await limits.registration(ip)
+  const origin = { agent, network: networkPrefix(ip) }
+  const { id, token } = await signInWallet({ pool, contracts }, signed, origin, session)
+  return { id, headers: { ...headers, 'Set-Cookie': sessionCookie(baseUrl(), token) } }
+}

@@ -1,11 +1,9 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { readUsableChallenge } from '../../../core/identity/challenge.ts'
-import { signInWallet } from '../../../core/identity/wallet-sign-in.ts'
 import type { ContractVerifier } from '../../../core/identity/wallet-signature.ts'
-import { networkPrefix } from '../../../core/usage/network.ts'
 import { nonce, signature } from '../../rest/account/registration.ts'
-import { sessionCookie } from '../../rest/authentication.ts'
+import { openWalletSession } from '../../rest/account/sign-in.ts'
 import { type Html, html } from '../html.ts'
 import { type FormAction, formAction, type Submission } from '../page.ts'
 import type { PageRouterDeps } from '../page-router.ts'
@@ -23,20 +21,15 @@ export const challengeQuery = z.object({ nonce: nonce.optional() })
 
 /** Actions of a page on which a wallet signs in. */
 export const walletSignInActions = (
-  { limits, baseUrl, pool, contracts }: WalletSignInDeps,
+  deps: WalletSignInDeps,
   path: string,
 ): Readonly<Record<'wallet' | 'sign', FormAction>> => ({
   wallet: challengeAction(path, 'POST /v1/account/wallet-sign-in/challenge'),
   sign: formAction({
     fields: z.object({ nonce, signature: z.string().trim().pipe(signature) }),
     run: async ({ ip, agent, session, returnTo }, signed) => {
-      await limits.registration(ip)
-      const origin = { agent, network: networkPrefix(ip) }
-      const { token } = await signInWallet({ pool, contracts }, signed, origin, session)
-      return {
-        to: returnTo ?? '/account',
-        headers: { 'Set-Cookie': sessionCookie(baseUrl(), token) },
-      }
+      const { headers } = await openWalletSession(deps, signed, { ip, agent, session })
+      return { to: returnTo ?? '/account', headers }
     },
   }),
 })
