@@ -1,11 +1,13 @@
 import type { ClientBase, Pool } from 'pg'
 import { type Micros, micros } from '../money.ts'
+import { readBalances } from './account-balances.ts'
 import type { Account, Asset, LedgerOutcome, SingleStepEvent } from './events.ts'
 import { claimKey } from './idempotency.ts'
 import type { PostingLedger } from './in-transaction.ts'
 import type { AccountRef } from './ledger.ts'
-import { EXPENSE, walletOf } from './postings.ts'
+import { BETWEEN_SHARDS, EXPENSE, walletOf } from './postings.ts'
 import type { Decision } from './reverse.ts'
+import { readShards } from './shards.ts'
 import { assertPossible } from './value-date.ts'
 
 export interface Adjustment {
@@ -126,7 +128,7 @@ export async function claimEntryId(
 export async function findOwner(
   pool: Pool | ClientBase,
   ledger: PostingLedger,
-  { debit, credit, shard: wanted }: Adjustment,
+  { debit, credit, amount, shard: wanted }: Adjustment,
 ): Promise<{ owner: AccountRef; asset: Asset }> {
   const { rows } = await pool.query<{ code: Account; home: number | null }>(
     'SELECT code, home FROM ledger.account WHERE code IN ($1, $2)',
@@ -139,10 +141,27 @@ export async function findOwner(
   if (first.asset !== second.asset) {
     throw new NotPostable(`${debit} is in ${first.asset}, ${credit} is in ${second.asset}`)
   }
+  if (debit === BETWEEN_SHARDS) await assertNothingBetween(pool, first, -amount)
+  if (credit === BETWEEN_SHARDS) await assertNothingBetween(pool, second, amount)
   const homes = new Set(rows.flatMap(({ home }) => (home === null ? [] : [home])))
   if (homes.size > 1) throw new NotPostable('the accounts are on two shards: post two entries')
   const [home = wanted ?? 0] = homes
   return { owner: { ...first, shard: home }, asset: first.asset }
+}
+
+/** @throws NotPostable if the change leaves anything between shards, because payouts would stop */
+async function assertNothingBetween(
+  pool: Pool | ClientBase,
+  { id }: AccountRef,
+  change: bigint,
+): Promise<void> {
+  let sum = change
+  for (const shard of await readShards(pool)) {
+    const balances = await readBalances(pool, [{ credits: id, shard }])
+    sum += balances.get(id) ?? 0n
+  }
+  if (sum === 0n) return
+  throw new NotPostable(`${BETWEEN_SHARDS} must be zero after a correction, or payouts stop`)
 }
 
 /** Returns the id of an entry; undefined if its key was used for a different one. */

@@ -37,4 +37,24 @@ describe('an adjustment', () => {
       expect(rows).to.deep.equal([{ event, meta: DECISION }])
     }
   })
+
+  it('leaves nothing between shards, and what payouts have in transit as it is', async () => {
+    const ledger = new Ledger(database.pool)
+    const book = (debit: string, credit: string, amount = 5n): Promise<string> =>
+      adjust(database.pool, ledger, { debit, credit, amount }, DECISION, { id: newId() }).catch(
+        ({ message }: Error) => message,
+      )
+    const [between, opening] = ['equity:between-shards', 'equity:opening'] as const
+    const payouts = 'liabilities:payouts:in-transit'
+    const gathered = { type: 'payout.gathered', direction: 'in', amount: micros(7n) } as const
+    expect(await book(between, opening)).to.match(/^equity:between-shards must be zero/)
+    expect(await book(opening, between)).to.match(/^equity:between-shards must be zero/)
+    expect(await book(opening, payouts)).to.match(/may not be booked on liabilities:payouts/)
+    const owner = await ledger.account(between)
+    expect(await ledger.post(gathered, { owner, id: newId() })).to.equal('applied')
+    expect(await book(payouts, opening)).to.match(/may not be booked on liabilities:payouts/)
+    expect(await book(opening, between, 6n)).to.match(/^equity:between-shards must be zero/)
+    expect(await book(opening, between, 7n), 'corrects an earlier one').to.equal('applied')
+    expect(await ledger.balance(between)).to.equal(0n)
+  })
 })
