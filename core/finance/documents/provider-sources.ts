@@ -9,7 +9,6 @@ import {
   readServiceSums,
   type ServiceSums,
 } from '../../payments/payouts/statement.ts'
-import { parseReportPeriod } from '../report-period.ts'
 import {
   type DocumentLine,
   type DocumentTable,
@@ -18,7 +17,7 @@ import {
   ledgerRange,
   type Tax,
 } from './document.ts'
-import { NOTHING, type ReadSource } from './source.ts'
+import { NOTHING, parsePastMonth, type ReadSource } from './source.ts'
 
 /** Amounts of a provider's statement before netting. */
 const SUMS = {
@@ -121,8 +120,7 @@ export const earningsSource: ReadSource = async ({ pool, clock }, principals, su
     [provider, principals],
   )
   if (!rows[0]) throw new Fault('not_found', 'You have no such provider.')
-  const { from, to } = parseReportPeriod(month)!
-  if (to > clock.now()) throw new Fault('document_not_available', 'The month is not over.')
+  const { from, to } = parsePastMonth(month, clock)
   const sums = await readPeriodSums(pool, provider, { from, to })
   const services = [...Map.groupBy(sums, ({ service }) => service)].filter(([, shards]) =>
     shards.some(({ gross, refunds, opening, closing }) => gross + refunds + opening + closing > 0n),

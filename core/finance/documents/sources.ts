@@ -4,7 +4,6 @@ import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import { json } from '../../money.ts'
 import { findTrail, type JournalEntryView } from '../journal.ts'
-import { parseReportPeriod } from '../report-period.ts'
 import {
   type DocumentKind,
   type DocumentLine,
@@ -13,7 +12,7 @@ import {
   type Tax,
 } from './document.ts'
 import { commissionSource, earningsSource } from './provider-sources.ts'
-import { NOTHING, type ReadSource, type SourceDeps } from './source.ts'
+import { NOTHING, parsePastMonth, type ReadSource, type SourceDeps } from './source.ts'
 import { statementContent, taxOfCall } from './statement-content.ts'
 import { readStatementFigures } from './statement-figures.ts'
 
@@ -150,8 +149,7 @@ const creditNoteSource: ReadSource = async (deps, principals, id) => {
 const statementSource: ReadSource = async ({ pool, clock, tax }, principals, subject) => {
   const [principal = '', month = ''] = subject.split(':')
   if (!principals.includes(principal)) throw new Fault('not_found', 'You have no such account.')
-  const { from, to } = parseReportPeriod(month)!
-  if (to > clock.now()) throw new Fault('document_not_available', 'The month is not over.')
+  const { from, to } = parsePastMonth(month, clock)
   const figures = await readSnapshot(pool, (client) =>
     readStatementFigures(client, principal, { from, to }),
   )

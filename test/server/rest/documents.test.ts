@@ -140,6 +140,12 @@ describe('receipts, statements and credit notes', () => {
     const early = await issue({ kind: 'statement', month })
     expectRefused(early, 409, 'document_not_available')
     const subject = `${principal}:${month}`
+    const over = monthStart(systemClock.now(), 1).getTime()
+    for (const ms of [0, 299_999]) {
+      const clock = { now: () => new Date(over + ms) }
+      const tooSoon = issueDocument({ ...deps(), clock }, [principal], 'statement', subject)
+      await rejects(tooSoon, /last entries .* Nothing was issued: try again from .* 00:05 UTC/)
+    }
     const { content, number } = await issueDocument(deps(31), [principal], 'statement', subject)
     expect(content.period?.from).to.equal(`${month}-01`)
     const lines = content.lines.map((line) => [
