@@ -45,6 +45,34 @@ async function findDifference(pool: Pool, document: IssuedDocument): Promise<str
   }
 }
 
+/** Entries of a provider between two of its payouts, of which no commission is invoiced. */
+interface CommissionGap {
+  readonly account: string
+  readonly shard: number
+  readonly from: bigint
+  readonly to: bigint
+}
+
+/**
+ * Finds entries that no invoice of commission can include. Each payout has one, so that the ranges
+ * of the payouts of an account must follow one another on each shard, from the first entry on.
+ */
+export async function findCommissionGaps(pool: Pool): Promise<readonly CommissionGap[]> {
+  const { rows: gaps } = await pool.query<Omit<CommissionGap, 'account'> & { id: bigint }>(
+    `SELECT g.account AS id, g.shard, g.before + 1 AS from, g.after_seq AS to
+     FROM (SELECT p.account, p.shard, p.after_seq, coalesce(lag(p.upto_seq)
+         OVER (PARTITION BY p.account, p.shard ORDER BY p.upto_seq), 0) AS before
+       FROM hub.payout_part p) g
+     WHERE g.after_seq <> g.before ORDER BY g.account, g.shard, g.before`,
+  )
+  const { rows: names } = await pool.query<{ id: bigint; code: string }>(
+    'SELECT id, code FROM ledger.account WHERE id = ANY ($1)',
+    [gaps.map(({ id }) => id)],
+  )
+  const codes = new Map(names.map(({ id, code }) => [id, code]))
+  return gaps.map(({ id, ...gap }) => ({ ...gap, account: codes.get(id) ?? String(id) }))
+}
+
 /** JSON with sorted members: PostgreSQL reorders those of stored documents. */
 const stable = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>

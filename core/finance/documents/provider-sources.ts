@@ -37,12 +37,17 @@ const ROUNDING =
   'the whole microdollars of their sum.'
 const SUM_NAMES = Object.keys(SUMS) as (keyof typeof SUMS)[]
 
-/** Statement of the commission in a payout, by its id: an invoice of the platform. */
+/**
+ * Statement of the commission in a payout, by its id: an invoice of the platform. A payout that
+ * failed has one too: the next payout pays its amount, but does not include its calls.
+ */
 export const commissionSource: ReadSource = async ({ pool, tax }, principals, id) => {
   const payout = await findPayout(pool, principals, id)
-  if (payout.state !== 'confirmed') {
+  if (payout.state === 'started') {
     throw new Fault('document_not_available', 'The payout is not final on chain.')
   }
+  const isPaid = payout.state === 'confirmed'
+  const names = isPaid ? SUMS : { ...SUMS, earned: 'Returned to the balance' }
   const services = await readServiceSums(pool, id)
   const ranges = await readPayoutRanges(pool, id)
   return {
@@ -50,14 +55,15 @@ export const commissionSource: ReadSource = async ({ pool, tax }, principals, id
     principal: payout.owner,
     currency: 'USD',
     day: payout.batch,
-    transaction: payout.transaction,
+    transaction: isPaid ? payout.transaction : null,
     lines: services.flatMap((sums) => commissionLines(sums, ranges.get(sums.service) ?? [], tax)),
     tables: services.map((sums) => ({
       title: `Sales of ${sums.service}`,
-      rows: SUM_NAMES.map((name) => ({ name: SUMS[name], amount_microdollars: json(sums[name]) })),
+      rows: SUM_NAMES.map((name) => ({ name: names[name], amount_microdollars: json(sums[name]) })),
     })),
     notes: [
-      `Payout of ${priceTag(payout.amount)} in USDC; the commission was deducted before it.`,
+      `Payout of ${priceTag(payout.amount)} in USDC${isPaid ? '' : ', which failed'}; the ` +
+        'commission was deducted before it.',
       ROUNDING,
       'One USDC is stated as one USD.',
     ],

@@ -1,4 +1,4 @@
-import { checkDocuments } from '../../../core/finance/documents/check.ts'
+import { checkDocuments, findCommissionGaps } from '../../../core/finance/documents/check.ts'
 import { listDocuments } from '../../../core/finance/documents/issue.ts'
 import { decimal } from '../../../core/money.ts'
 import { type Command, EXIT_FAILED, toJson } from '../command.ts'
@@ -8,7 +8,8 @@ const PAGE_SIZE = 500
 export const documentsCommand: Command = {
   usage: '[--check] [--json]',
   description: `list receipts, statements and credit notes, newest first
---check  compares the figures of each with the journal; exit code 1 if any differs`,
+--check  compares the figures of each with the journal, and finds entries of which no commission can
+be invoiced; exit code 1 if there are any`,
   options: { check: { type: 'boolean' }, json: { type: 'boolean' } },
   async run({ pool, write }, values) {
     const isCheck = values['check'] === true
@@ -30,6 +31,12 @@ export const documentsCommand: Command = {
       }
       after = page.at(-1)?.number
       if (page.length < PAGE_SIZE) break
+    }
+    const gaps = isCheck ? await findCommissionGaps(await pool()) : []
+    wrong += gaps.length
+    for (const { account, shard, from, to } of gaps) {
+      const range = `the entries ${from} to ${to} on shard ${shard}`
+      await write(`BAD  ${account}: no payout includes ${range}\n`)
     }
     if (isCheck && wrong === 0) await write('All documents agree with the journal.\n')
     return wrong > 0 ? EXIT_FAILED : 0

@@ -44,7 +44,7 @@ of refunds of calls that you had been paid for, which later payouts deduct.</p>
 <h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
 amount.</p><p><a class="button plain" href="/v1/provider/payouts/${id}/statement.csv">
 Download CSV</a>${
-          payout.state === 'sent' &&
+          payout.state !== 'under_way' &&
           html` <a class="button plain" href="${documentPath('commission', id)}">Commission
 statement</a>`
         }</p>${lineTable(lines.data)}${pager(path, query, lines.next_cursor)}`,
