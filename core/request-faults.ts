@@ -117,6 +117,11 @@ export const REQUEST_FAULTS = {
     'Response too large without a key',
     'Nothing was charged. Send an API key: free responses without one have at most limit_bytes.',
   ],
+  response_needs_http: [
+    406,
+    'Response needs HTTP',
+    'You were not charged. It is longer than 1 MiB and no text: call it over HTTP, by the proxy.',
+  ],
   robots_disallowed: [
     403,
     'Disallowed for robots',

@@ -80,11 +80,14 @@ export class AgentVerifier {
     this.#directories = new KeyDirectories(deps.http)
   }
 
-  /** Never throws: a request whose agent is not verified is one of nobody in particular. */
-  async verify(message: SignedMessage): Promise<AgentVerdict> {
+  /**
+   * Never throws: a request whose agent is not verified is one of nobody in particular.
+   * @param caller who sent it, with a share of the directories that are read at a time
+   */
+  async verify(message: SignedMessage, caller: string): Promise<AgentVerdict> {
     try {
       const { origin, hostname } = agentOf(message.headers)
-      const signed = await this.#verifySignature(message, origin)
+      const signed = await this.#verifySignature(message, origin, caller)
       const problem = await this.#useNonce(signed)
       return problem === undefined ? { agent: hostname } : { problem }
     } catch (error) {
@@ -97,6 +100,7 @@ export class AgentVerifier {
   async #verifySignature(
     { method, url, headers }: SignedMessage,
     origin: string,
+    caller: string,
   ): Promise<SignatureParameters> {
     const label = labelOf(headers)
     const { parameters } = await verifySignature(
@@ -112,7 +116,8 @@ export class AgentVerifier {
         },
         resolveVerifier: async (candidate) => {
           assertAccepted(candidate)
-          const key = await this.#directories.find(origin, candidate.parameters.keyid!)
+          const key = await this.#directories.find(origin, candidate.parameters.keyid!, caller)
+          if (key === 'busy') throw new Unverified('unavailable')
           if (!key) throw new Unverified('key_unknown')
           const algorithm = 'ed25519'
           return { algorithm, verify: (data, signature) => verify(null, data, key, signature) }

@@ -4,7 +4,8 @@ import { publicKeyOf } from '../crypto/signed-note.ts'
 import { thumbprintOf } from '../crypto/signing-key.ts'
 import type { Egress } from '../egress/http.ts'
 import { isJsonObject } from '../json.ts'
-import { singleFlight, ttlCache } from '../runtime/cache.ts'
+import { ttlCache } from '../runtime/cache.ts'
+import { Slots } from '../runtime/slots.ts'
 import { DIRECTORY_PATH, DIRECTORY_TYPE } from './web-bot-auth.ts'
 
 /** Public keys of an agent, by thumbprint. */
@@ -22,7 +23,8 @@ const BYTES_MAX = 65_536
 const KEYS_MAX = 20
 /** Time in which a directory must arrive: a signed call waits for it. */
 const LOAD_MS = 1_500
-const CONCURRENT_LOADS = 8
+/** Directories that are read at a time: in total, and for one caller. */
+const LOADS = { max: 32, maxPerKey: 2 } as const
 const CACHE = { ttlMs: 600_000, max: 1_000 } as const
 /** Age from which on a directory without the requested key is read again. */
 const RELOAD_MS = 60_000
@@ -30,36 +32,57 @@ const NO_KEYS: Keys = new Map()
 
 /**
  * Public keys of agents, from the directories of their origins. A directory that cannot be read has
- * no keys for a minute, unless some are known from before.
+ * no keys for a minute, unless some are known from before. Each caller waits for few new ones at a
+ * time, and known ones are read apart from new ones, so that no caller keeps the agents of others
+ * from being verified.
  */
 export class KeyDirectories {
   readonly #http: Pick<Egress, 'request'>
   readonly #cache = ttlCache<string, LoadedDirectory>(CACHE)
-  readonly #load: (origin: string) => Promise<Keys>
-  #loading = 0
+  readonly #pending = new Map<string, Promise<Keys>>()
+  readonly #newSlots = new Slots(LOADS)
+  readonly #knownSlots = new Slots(LOADS)
 
   constructor(http: Pick<Egress, 'request'>) {
     this.#http = http
-    this.#load = singleFlight((origin) => this.#reload(origin))
   }
 
-  /** Finds a key; undefined if the directory has no such key or cannot be read. */
-  async find(origin: string, keyId: string): Promise<KeyObject | undefined> {
+  /**
+   * Finds a key; undefined if the directory has no such key or cannot be read, and `busy` if too
+   * many are being read.
+   * @param caller who waits for it
+   */
+  async find(
+    origin: string,
+    keyId: string,
+    caller: string,
+  ): Promise<KeyObject | 'busy' | undefined> {
     const known = this.#cache.get(origin)
     const found = known?.keys.get(keyId)
     if (found || (known && elapsedMs() - known.at < RELOAD_MS)) return found
-    return (await this.#load(origin)).get(keyId)
+    const loading = this.#load(origin, caller, known !== undefined && known.keys.size > 0)
+    return loading === undefined ? 'busy' : (await loading).get(keyId)
   }
 
-  /** Reads a directory, unless too many are being read: another request may do it then. */
+  /** Reads a directory once for all who wait for it; undefined if too many are being read. */
+  #load(origin: string, caller: string, isKnown: boolean): Promise<Keys> | undefined {
+    const pending = this.#pending.get(origin)
+    if (pending) return pending
+    const free = isKnown ? this.#knownSlots.take(origin) : this.#newSlots.take(caller)
+    if (!free) return undefined
+    const loading = this.#reload(origin).finally(() => {
+      free()
+      this.#pending.delete(origin)
+    })
+    this.#pending.set(origin, loading)
+    return loading
+  }
+
   async #reload(origin: string): Promise<Keys> {
-    if (this.#loading >= CONCURRENT_LOADS) return NO_KEYS
-    this.#loading += 1
     const at = elapsedMs()
     const loaded = await this.#read(origin)
       .then((keys) => ({ keys, at, readAt: at }))
       .catch(() => ({ ...this.#lastRead(origin), at }))
-      .finally(() => (this.#loading -= 1))
     const ttl = Math.max(1, loaded.readAt + CACHE.ttlMs - elapsedMs())
     this.#cache.set(origin, loaded, loaded.keys.size > 0 ? { ttl } : {})
     return loaded.keys

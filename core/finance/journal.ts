@@ -187,7 +187,9 @@ function withState(call: RecordedCall, entries: readonly JournalEntryView[]): Ca
     .flatMap(({ postings }) => postings.map(({ amount }) => BigInt(amount)))
   const refunded = credited.reduce((sum, each) => (each > 0n ? sum + each : sum), 0n)
   const state = callState({ resolution, outcome: call.outcome, refunded })
-  return { ...call, charged: call.charged - refunded, refunded, state }
+  // The record of a call whose seller never took the money has no charge any more.
+  const charged = call.charged > refunded ? call.charged - refunded : 0n
+  return { ...call, charged, refunded, state }
 }
 
 /** Finds the call and all journal entries for an id, which may be that of either. */

@@ -70,6 +70,12 @@ export class CallLog {
     })
   }
 
+  /** Corrects the record of a call whose payment was taken over before it was delivered. */
+  async withdraw(id: string): Promise<void> {
+    const text = `UPDATE hub.call SET charged = 0, outcome = 'failed' WHERE id = $1`
+    await this.#pool.query(text, [id])
+  }
+
   async #drain(): Promise<void> {
     while (this.#queue.length > 0) {
       const batch = this.#queue.splice(0, BATCH_MAX)

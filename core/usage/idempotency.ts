@@ -76,14 +76,15 @@ export class Idempotency {
     }
     const { attempt, done, busy } = await limitWait(this.#read(id))
     if (busy && !done) throw inProgress(attempt)
-    const paid = done ? attempt : await limitWait(this.#findPaid(id, attempt))
+    const paid = done ? attempt : await limitWait(this.#findPaid(this.#deps.pool, id, attempt))
     if (paid !== undefined) return await this.#replay(id, paid)
     const response = await limitWait(this.#findCharged(attempt, caller))
     if (response) return { id, response }
     const isResumed = await this.#tryBegin(id, attempt, () => this.#resume(id, attempt, seconds))
     if (isResumed) return { id, resumed: attempt }
     return this.#tryBegin(id, call, async () => {
-      if (!(await this.#takeOver(id, attempt, keyed))) throw inProgress(attempt)
+      const meanwhile = await this.#takeOver(id, attempt, keyed)
+      if (meanwhile !== undefined) return this.#replay(id, meanwhile)
       const charged = await this.#releaseHolds(id, keyed.payersSince)
       if (charged === undefined) return { id, isRetry: true }
       await this.#restoreCharged(id, charged, call)
@@ -159,8 +160,8 @@ export class Idempotency {
   }
 
   /** Finds the attempt whose x402 payment has paid for a delivery: the last, or an earlier one. */
-  async #findPaid(id: string, last: string): Promise<string | undefined> {
-    const { rows } = await this.#deps.pool.query<{ call: string }>(
+  async #findPaid(on: Pick<Pool, 'query'>, id: string, last: string): Promise<string | undefined> {
+    const { rows } = await on.query<{ call: string }>(
       `SELECT call FROM hub.payment_claim c
        WHERE call IN (SELECT $2::uuid UNION SELECT call FROM hub.abandoned_attempt
            WHERE request = $1)
@@ -202,11 +203,20 @@ export class Idempotency {
    * Replaces an attempt that is over. The process of the old one may still be alive: from now on it
    * can neither charge nor pay a seller. An x402 payment that arrived pays for the new
    * attempt; one that was never sent is released, unless the request carries it again.
+   * @returns the attempt that has delivered for a payment meanwhile: nothing was taken over
    * @throws Fault `idempotency_in_progress` if a payment from or to others may still arrive
    */
   #takeOver(id: string, from: string, { call, nonce, leaseSeconds }: IdempotentRequest) {
     const { pool, lease } = this.#deps
     return inTransaction(pool, async (client) => {
+      // From now on, the old attempt cannot end the work that its payment pays for.
+      await client.query(
+        `SELECT FROM hub.payment_claim WHERE call IN (SELECT $2::uuid
+           UNION SELECT call FROM hub.abandoned_attempt WHERE request = $1) ORDER BY id FOR UPDATE`,
+        [id, from],
+      )
+      const paid = await this.#findPaid(client, id, from)
+      if (paid !== undefined) return paid
       const { rows: paying } = await client.query<{ open: boolean }>(
         'SELECT hub.lock_payment($1) AS open',
         [from],
@@ -221,7 +231,7 @@ export class Idempotency {
          INSERT INTO hub.abandoned_attempt (call, request) SELECT $2, $1 FROM taken`,
         [id, from, call, leaseSeconds, lease.id],
       )
-      if (rowCount === 0) return false
+      if (rowCount === 0) throw inProgress(from)
       const { rows: claims } = await client.query<{ open: boolean }>(
         `UPDATE hub.payment_claim
          SET call = CASE WHEN state IN ('settled', 'confirmed') THEN $2 ELSE call END,
@@ -233,7 +243,7 @@ export class Idempotency {
         [id, call, nonce ?? ''],
       )
       if (claims.some(({ open }) => open)) throw inProgress(from)
-      return true
+      return undefined
     })
   }
 

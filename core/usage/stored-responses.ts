@@ -14,6 +14,7 @@ export interface StoredResponse {
 }
 
 const STORED_HOURS = 24
+const REPLACE = 'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
 /** Maximum length of a stored body. */
 export const STORED_BYTES_MAX = 1_048_576
 
@@ -40,8 +41,18 @@ export class StoredResponses {
    */
   async storeUnsettled(claim: string, response: StoredResponse): Promise<boolean> {
     const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5 AND NOT settling'
-    const replace = 'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
-    return (await this.#insert(claim, response, from, replace, [response.call])) === 1
+    return (await this.#insert(claim, response, from, REPLACE, [response.call])) === 1
+  }
+
+  /**
+   * Stores the response of a call that a payment has paid for, in place of that of an attempt whose
+   * payment pays for this call now.
+   * @returns false if the payment pays for another call; undefined if it is too large, or a stream
+   */
+  async storePaid(claim: string, response: StoredResponse): Promise<boolean | undefined> {
+    const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5'
+    const inserted = await this.#insert(claim, response, from, REPLACE, [response.call])
+    return inserted === undefined ? undefined : inserted === 1
   }
 
   /**

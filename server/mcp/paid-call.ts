@@ -17,7 +17,7 @@ import { parseIdempotencyKey } from '../proxy/attempt.ts'
 import { call } from '../proxy/call.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
 import type { CallProgress, CallRequest } from '../proxy/call-types.ts'
-import { type BodySlice, parseJsonText, readBody } from './body.ts'
+import { type BodySlice, isObtainable, parseJsonText, readBody } from './body.ts'
 import { convertToDollars, parseDollars } from './dollars.ts'
 import { failureResult, jsonResult, problemResult } from './results.ts'
 import type { ToolContext, ToolResult } from './tool.ts'
@@ -75,6 +75,7 @@ function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): C
     isGone: () => signal.aborted,
     onProgress: (event) => reportProgress(event, progress),
     reserveMemory,
+    isObtainable,
     ip: address,
     trace,
   }

@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { isSignedByAgent, type SignedMessage } from '../../core/agents/agent-verifier.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import { networkPrefix } from '../../core/usage/network.ts'
 import { searchOf } from '../http/query.ts'
 import type { CallDeps } from './call-deps.ts'
-import type { CallRequest } from './call-types.ts'
+import type { AnonymousCaller, CallRequest } from './call-types.ts'
 
 /**
  * Returns the request as an agent may have signed it; undefined without such a signature.
@@ -20,10 +22,12 @@ export const signedMessageOf = (
  */
 export async function identifyAgent(
   { agents }: Pick<CallDeps, 'agents'>,
+  caller: Caller | AnonymousCaller,
   request: CallRequest,
   message: SignedMessage,
 ): Promise<CallRequest> {
-  const verdict = await agents.verify(message)
+  const party = caller.keyId === null ? networkPrefix(caller.ip) : caller.principal
+  const verdict = await agents.verify(message, party)
   if ('problem' in verdict) {
     request.addHeaders?.({ 'X-Agent-Problem': verdict.problem })
     return request

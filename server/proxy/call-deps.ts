@@ -42,7 +42,7 @@ export interface CallDeps {
   readonly offers: Offers
   readonly signIns: SignInDeps
   readonly chain: Chain
-  readonly calls: Pick<CallLog, 'add' | 'find' | 'insert'>
+  readonly calls: Pick<CallLog, 'add' | 'find' | 'insert' | 'withdraw'>
   readonly charges: CallCharges
   readonly receipts: Pick<Receipts, 'sign'>
   /** Awaited at shutdown: a stream whose caller has left has no connection to wait for. */

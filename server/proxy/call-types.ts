@@ -51,6 +51,8 @@ export interface CallRequest {
   readonly ip: () => string
   /** Returns true if the caller has disconnected. */
   readonly isGone?: () => boolean
+  /** Returns false for a body that the caller can get neither here nor by its idempotency key. */
+  readonly isObtainable?: (body: unknown) => boolean
   /** Reserves memory for a response that is being made. Returns false if there is none left. */
   readonly reserveMemory?: (bytes: number) => boolean
   /** Sets headers of the response, whatever the outcome of the call. */
@@ -192,8 +194,11 @@ export interface Funds extends AsyncDisposable {
   explainFailure?(fault: Fault): Fault
   /** Charges a delivered or taken call, releases a failed one, keeps an unresolved one reserved. */
   settle(outcome: CallOutcome): Promise<Charge>
-  /** Notes that a response that is not stored is delivered: its call is recorded. */
-  markDelivered?(): Promise<void>
+  /**
+   * Notes that a response that is not stored is delivered: its call is recorded. Returns false if
+   * another process has taken the payment over: this response must not be delivered.
+   */
+  markDelivered?(): Promise<boolean>
 }
 
 /** A call whose handler has returned. */

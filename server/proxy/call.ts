@@ -70,7 +70,8 @@ async function makeCall(
     trace?.begin('limit')
     await limitRate(deps, caller, sent) // 429
   }
-  const request = sent.signedMessage ? await identifyAgent(deps, sent, sent.signedMessage) : sent
+  const { signedMessage } = sent
+  const request = signedMessage ? await identifyAgent(deps, caller, sent, signedMessage) : sent
   trace?.begin('quote')
   const quoted = await quote(deps, caller, request) // 400, 404, 405, 402 price_exceeds_max
   if (trace) trace.service = quoted.offering.service.slug

@@ -41,7 +41,8 @@ async function reserveInTurn(
 
 /**
  * Reserves memory for a large body that a handler has returned, before anything is charged for it.
- * @throws Fault `response_needs_key` or `concurrency_limited`, unless a seller has been paid
+ * @throws Fault `response_needs_key`, `response_needs_http` or `concurrency_limited`, unless a
+ *   seller has been paid
  */
 export function countBody(
   { expectedLengths, creditsOnly }: Pick<CallDeps, 'expectedLengths' | 'creditsOnly'>,
@@ -59,8 +60,10 @@ export function countBody(
   expectedLengths.record(offering.endpointId, bytes)
   const isKeyless = funds.source === 'none' && caller.keyId === null
   if (isKeyless && bytes > KEYLESS_BYTES_MAX) throw needsKey(bytes)
-  if (hasMemory(request, bytes) || creditsOnly.has(request.slug)) return
-  const fault = noMemory()
+  if (creditsOnly.has(request.slug)) return void hasMemory(request, bytes)
+  const isObtainable = request.isObtainable?.(body) !== false
+  if (isObtainable && hasMemory(request, bytes)) return
+  const fault = isObtainable ? noMemory() : new Fault('response_needs_http')
   throw withRefund(funds.explainFailure?.(fault) ?? fault, priced, funds)
 }
 

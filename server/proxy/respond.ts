@@ -70,7 +70,8 @@ const chargedIn = ({ status, body }: ReplayableResponse['response']): number =>
 /**
  * Records the call and signs its receipt. A response that a repetition would get, but that is not
  * stored, is delivered only after its record is written: no record proves that it was lost.
- * @throws Fault `response_lost` if a repetition found no record and refunded the call
+ * @throws Fault `response_lost` if a repetition found no record and refunded the call, or
+ *   `payment_in_progress` if its payment was taken over and pays for another attempt
  */
 export async function signReceipt(
   deps: CallDeps,
@@ -86,7 +87,10 @@ export async function signReceipt(
   else {
     const { outcome } = await deps.calls.insert(record)
     if (outcome === 'failed') throw withRefund(new Fault('response_lost'), priced, funds)
-    await funds.markDelivered?.()
+    if ((await funds.markDelivered?.()) === false) {
+      await deps.calls.withdraw(record.id)
+      throw withRefund(new Fault('payment_in_progress'), priced, funds)
+    }
   }
   return deps.receipts.sign(record, endpointName(priced.offering), receiptForm(priced.request))
 }

@@ -6,18 +6,25 @@ import { elapsedMs, systemClock } from '../../core/clock.ts'
 import { createLog } from '../../core/log.ts'
 import { openTestSites, paths, type TestSites } from '../core/catalog/fixture.ts'
 import { type ApiResponse, ask, askRaw } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 import { AGENT, directory, newAgentKey, type Signature, signatureOf } from './agent-keys.ts'
 import { anew, counted, work } from './counted-service.ts'
 
 const PATH = '/proxy/counted/work'
 const DIRECTORY = '/.well-known/http-message-signatures-directory'
+/** Hosts whose directories never arrive. */
+const SILENT = Array.from({ length: 40 }, (_, n) => `silent${n}.test`)
+const LATE = 'late.test'
 
 describe('an agent that signs its requests (Web Bot Auth)', () => {
   let sites: TestSites
   const hub = useHub(async () => {
     sites = await openTestSites()
-    return { plugins: [counted], config: { sandboxHosts: sites.sandboxHosts } }
+    const port = sites.sandboxHosts.get(AGENT)!
+    const more = [...SILENT, LATE].map((name) => [name, port] as const)
+    const sandboxHosts = new Map([...sites.sandboxHosts, ...more])
+    return { plugins: [counted], config: { sandboxHosts } }
   })
   after(() => sites.close())
 
@@ -91,8 +98,8 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
       },
     })
     const message = { method, url, headers: Object.fromEntries(headers) }
-    expect(await verifier.verify(message)).to.deep.equal({ agent: 'a.example' })
-    expect(await verifier.verify(message)).to.deep.equal({ problem: 'nonce_used' })
+    expect(await verifier.verify(message, 'ada')).to.deep.equal({ agent: 'a.example' })
+    expect(await verifier.verify(message, 'ada')).to.deep.equal({ problem: 'nonce_used' })
     expect(asked).to.deep.equal([`https://a.example${DIRECTORY}`])
   })
 
@@ -229,6 +236,25 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
         expect(reads(name)).to.have.length(1)
       }
     })
+  })
+
+  it('A320 is verified while another caller names unknown directories that hang', async () => {
+    const eve = await hub().agent()
+    await hub().credit(eve.keyId, 1_000_000n)
+    for (const name of SILENT) sites.at(name, () => undefined)
+    const flood = SILENT.map((name) =>
+      ask(hub().url, PATH, {
+        key: eve.apiKey,
+        body: {},
+        headers: sign({ agent: `"http://${name}"` }),
+      }),
+    )
+    await eventually(() => SILENT.some((name) => reads(name).length > 0))
+    sites.at(LATE, paths({ [DIRECTORY]: directory(key) }))
+    expect(agentOf(await call(sign({ agent: `"http://${LATE}"` })))).to.equal(LATE)
+    const told = (await Promise.all(flood)).map(problemOf)
+    expect(told.filter((problem) => problem === 'key_unknown')).to.have.length(2)
+    expect(told.filter((problem) => problem === 'unavailable')).to.have.length(38)
   })
 
   it('pays the same as everyone if its signature is not verified', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { request } from 'undici'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { findTrail } from '../../core/finance/journal.ts'
 import { usd } from '../../core/money.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
@@ -173,5 +174,7 @@ describe('a purchase from a seller that takes MPP alone', () => {
     expect(await spent()).to.equal(0n)
     const call = await recordOf(headers['x-call-id'])
     expect(call.body).to.include({ charged_microdollars: 0 })
+    const trail = await findTrail(hub().hub.pool, String(headers['x-call-id']))
+    expect(trail.call, 'as finance sees it').to.include({ charged: 0n, refunded: PRICE })
   })
 })

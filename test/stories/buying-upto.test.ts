@@ -2,6 +2,7 @@ import { PERMIT2_ADDRESS } from '@x402/evm'
 import { expect } from 'chai'
 import { createPublicClient, http, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { findTrail } from '../../core/finance/journal.ts'
 import { usd } from '../../core/money.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
@@ -196,6 +197,15 @@ describe('a purchase from a seller at a metered price (scheme upto)', () => {
       await resolve()
       expect(await intentOf(headers['x-call-id'])).to.include({ state: 'confirmed' })
       expect((await spent()) - sum).to.equal(cost)
+      const id = String(headers['x-call-id'])
+      const { body } = await ask(hub().url, `/v1/calls/${id}`, { key: ada.apiKey })
+      const refunded = 500n - cost
+      expect(body).to.include({
+        state: 'refunded',
+        charged_microdollars: Number(cost),
+        refunded_microdollars: Number(refunded),
+      })
+      expect((await findTrail(pool, id)).call).to.include({ charged: cost, refunded })
     }
     const { chain, finality } = deps()
     const wallets = { treasury: money.treasury, spend: money.spend.address }

@@ -3,6 +3,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { HubClient } from '../../core/client/index.ts'
 import { usd } from '../../core/money.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
+import type { CallRecord } from '../../core/usage/call-records.ts'
 import { CallLog } from '../../core/usage/calls.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
@@ -113,17 +114,115 @@ describe('an x402 payment whose process is gone between its work and its settlem
     expect(await paid()).to.equal(PRICE)
   })
 
+  /** Replaces the next insertion of a call record. */
+  function onNextInsert(insert: (log: CallLog, record: CallRecord) => Promise<CallRecord>): void {
+    const original = Object.getOwnPropertyDescriptor(CallLog.prototype, 'insert')!
+    CallLog.prototype.insert = function (record) {
+      Object.defineProperty(CallLog.prototype, 'insert', original)
+      return insert(this, record)
+    }
+  }
+  const lose = () =>
+    hub().hub.pool.query('UPDATE hub.payment_claim SET process = gen_random_uuid()')
+
+  it('pays for one large response, though its process was only slow', async () => {
+    work.answer = () => ({ text: LARGE })
+    const [reached, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    onNextInsert(async (log, record) => {
+      reached.resolve()
+      await resumed.promise
+      return log.insert(record)
+    })
+    const payment = await sign()
+    const first = send(payment)
+    await reached.promise
+    await lose()
+    const second = await send(payment)
+    expect(second.status, second.text.slice(0, 200)).to.equal(200)
+    resumed.resolve()
+    const { status, body } = await first
+    expect([status, body['code']]).to.deep.equal([409, 'payment_in_progress'])
+    const { rows } = await hub().hub.pool.query(
+      `SELECT outcome, charged FROM hub.call WHERE principal = $1 ORDER BY charged`,
+      [`x402:${eve.address.toLowerCase()}`],
+    )
+    expect(rows).to.deep.equal([
+      { outcome: 'failed', charged: 0n },
+      { outcome: 'delivered', charged: PRICE },
+    ])
+    expect(await paid()).to.equal(PRICE)
+  })
+
+  it('pays for one response if two processes work for it', async () => {
+    const gate = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
+    work.answer = () => ({ text: LARGE })
+    onNextInsert(async () => {
+      throw new Error('the process was killed')
+    })
+    const payment = await sign()
+    expect((await send(payment)).status).to.equal(500)
+    work.answer = undefined
+    work.before = async () => {
+      work.before = async () => {}
+      started.resolve()
+      await gate.promise
+    }
+    const slow = send(payment)
+    await started.promise
+    await lose()
+    const second = await send(payment)
+    expect(second.status).to.equal(200)
+    gate.resolve()
+    expect((await slow).body).to.include({ code: 'payment_in_progress' })
+    assertReplayed(await send(payment), second)
+    expect(await paid()).to.equal(PRICE)
+  })
+
+  it('is not paid again by credits if it is delivered while it is taken over', async () => {
+    const bob = await hub().agent()
+    const { pool } = hub().hub
+    const order = (headers: Record<string, string> = {}) =>
+      ask(hub().url, '/proxy/counted/work', {
+        body: {},
+        key: bob.apiKey,
+        headers: { ...headers, 'idempotency-key': 'delivered-meanwhile' },
+      })
+    const first = await order({ 'payment-signature': await sign() })
+    expect(first.headers).to.include({ 'x-payment-source': 'x402' })
+    await hub().credit(bob.keyId, usd('1'))
+    await hub().database.admin.query(
+      `WITH answers AS (DELETE FROM hub.kept_answer k USING hub.payment_claim c WHERE k.id = c.id),
+         claims AS (UPDATE hub.payment_claim SET delivered_at = NULL WHERE payer = $1)
+       UPDATE hub.idempotent_call SET done = false, process = gen_random_uuid()
+       WHERE call = $2`,
+      [eve.address.toLowerCase(), first.headers['x-call-id']],
+    )
+    // Its process notes the delivery after the takeover has looked for it.
+    const query = pool.query.bind(pool)
+    const deliver = `UPDATE hub.payment_claim SET delivered_at = now() WHERE payer = $1`
+    pool.query = (async (...args: Parameters<typeof query>) => {
+      if (args[0].includes("p.state = 'signed'")) {
+        Reflect.deleteProperty(pool, 'query')
+        await query(deliver, [eve.address.toLowerCase()])
+      }
+      return query(...args)
+    }) as typeof query
+    const again = await order()
+    expect(again.headers).to.include({ 'idempotency-replayed': 'true' })
+    expect([again.text, work.done]).to.deep.equal([first.text, 1])
+    expect(await hub().balance(bob.keyId)).to.equal(usd('1'))
+  })
+
   it('comes back after a day if its response was neither stored nor delivered', async () => {
     const wallet = { account: eve, sandbox: true }
     const { keyId } = await new HubClient({ baseUrl: hub().url, wallet }).register()
     const { pool } = hub().hub
     work.answer = () => ({ text: LARGE })
-    const original = Object.getOwnPropertyDescriptor(CallLog.prototype, 'insert')!
-    CallLog.prototype.insert = async () => {
-      Object.defineProperty(CallLog.prototype, 'insert', original)
-      await pool.query('UPDATE hub.payment_claim SET process = gen_random_uuid()')
+    onNextInsert(async () => {
+      await lose()
       throw new Error('the process was killed')
-    }
+    })
     const lost = await send(await sign())
     expect([lost.status, await paid()]).to.deep.equal([500, PRICE])
     const delivered = await send(await sign())

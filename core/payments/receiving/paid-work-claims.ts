@@ -38,15 +38,22 @@ export class PaidWorkClaims {
     return rowCount === 1
   }
 
-  /** Ends the work of a payment as delivered; later if the database is unreachable. */
-  finish(key: PaymentKey): Promise<void> {
-    return this.#lease.release(() =>
-      this.#pool.query(
-        `UPDATE hub.payment_claim SET working_until = NULL, delivered_at = now()
-         WHERE ${IS_KEY} AND delivered_at IS NULL`,
-        keyValues(key),
-      ),
-    )
+  /**
+   * Ends the work of a payment for a call of this process as delivered; later if the database is
+   * unreachable. @returns false if the payment pays for another call now
+   */
+  async finish(key: PaymentKey, call: string): Promise<boolean> {
+    let isOurs = true
+    await this.#lease.release(async () => {
+      const { rowCount } = await this.#pool.query(
+        `UPDATE hub.payment_claim
+         SET working_until = NULL, delivered_at = coalesce(delivered_at, now())
+         WHERE ${IS_KEY} AND call = $5 AND process = $6`,
+        [...keyValues(key), call, this.#lease.id],
+      )
+      isOurs = rowCount === 1
+    })
+    return isOurs
   }
 
   /** Ends the work of a payment without a delivery: the same payment may pay for another try. */

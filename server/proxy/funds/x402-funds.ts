@@ -81,8 +81,8 @@ export class PostpaidFunds implements Funds {
     this.#work = new PaidWork(claims, claim.key, call)
   }
 
-  async markDelivered(): Promise<void> {
-    await this.#work?.finish()
+  async markDelivered(): Promise<boolean> {
+    return this.#work === undefined || (await this.#work.finish())
   }
 
   /**
@@ -119,10 +119,12 @@ class PaidWork implements AsyncDisposable {
     this.#call = call
   }
 
-  async finish(): Promise<void> {
-    if (!this.#isOpen) return
-    await this.#claims.work.finish(this.#key)
+  /** @returns false if the payment pays for the work of another process now */
+  async finish(): Promise<boolean> {
+    if (!this.#isOpen) return true
+    const isOurs = await this.#claims.work.finish(this.#key, this.#call)
     this.#isOpen = false
+    return isOurs
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -168,12 +170,14 @@ export class PrepaidFunds implements Funds {
     }
     const { id: entry, amount } = this.#claim
     const response = { call: this.#call, ...outcome }
-    if (await this.#deps.responses.store(entry, response)) await this.#work.finish()
+    const isStored = await this.#deps.responses.storePaid(entry, response)
+    const isOurs = isStored === undefined || (isStored && (await this.#work.finish()))
+    if (!isOurs) throw new Fault('payment_in_progress')
     return { source, amount: amount as Micros, balance: undefined, entry, headers }
   }
 
-  async markDelivered(): Promise<void> {
-    await this.#work.finish()
+  markDelivered(): Promise<boolean> {
+    return this.#work.finish()
   }
 
   explainFailure(fault: Fault): Fault {

@@ -42,6 +42,7 @@ const CALL_FAULTS: readonly FaultCode[] = [
   'malformed_path',
   'concurrency_limited',
   'response_needs_key',
+  'response_needs_http',
   'insufficient_credits',
   'key_limit_reached',
   'service_not_allowed',

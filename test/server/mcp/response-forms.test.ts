@@ -51,8 +51,12 @@ describe('a response that a tool paid for', () => {
       expect(data).not.to.have.property('next_offset')
       expect(data['next']).to.match(/only complete responses .* stored.* charged again/)
     }
-    const { data: bytes } = await get('GET /many-bytes')
-    expect(bytes).to.include({ status: 200, bytes: STORED_BYTES_MAX + 1 })
-    expect(bytes['note']).to.match(/not stored.* charged again/)
+  })
+
+  it('A321 is not charged if it is neither text nor stored: nobody could get it', async () => {
+    const { data } = await get('GET /many-bytes')
+    expect(data).to.include({ error: 'response_needs_http', charged_usd: '0.00' })
+    expect(data['next']).to.include('over HTTP')
+    expect(await hub().balance(ada.keyId)).to.equal(usd('1'))
   })
 })
