@@ -13,6 +13,7 @@ import { type DocumentSettings, documentSettings } from './config/documents.ts'
 import { Environment, VARIABLE_NAMES } from './config/environment.ts'
 import { findMisspelledVariables } from './config/environment-typos.ts'
 import { limitsOf } from './config/limits.ts'
+import { networkSecrets } from './config/payment-networks.ts'
 import type { PayoutConfig, StaffConfig } from './config/payouts.ts'
 import { environment } from './config/process-environment.ts'
 import { type ProductionChain, productionOf } from './config/production.ts'
@@ -20,6 +21,7 @@ import { rateStoreOf } from './config/rate-store.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { type HostingConfig, hostingSettings } from './hosting/settings.ts'
 import type { Micros } from './money.ts'
+import type { Network } from './payments/chain/asset.ts'
 import { ConfigError } from './runtime/config-error.ts'
 import { issueMessage } from './runtime/issue-message.ts'
 import type { RateStore } from './usage/open-windows.ts'
@@ -126,6 +128,8 @@ export interface Config extends DatabaseConfig {
   readonly embeddings: EmbedderSettings | undefined
   /** Ed25519 keys that protect all stored keys, the current one first; see `loadSigningKeys`. */
   readonly signingKeys: readonly KeyObject[]
+  /** CAIP-2 names of the further networks on which callers can pay. */
+  readonly networks: readonly Network[]
   /** Undefined in a sandbox, which has its own chain and wallets. */
   readonly production: ProductionChain | undefined
   /** Reads `HUB_SECRET_<NAME>` for plugins. */
@@ -199,6 +203,7 @@ export function readConfig(env: NodeJS.ProcessEnv = environment): Config {
     discovery: discoveryOf(e, production !== undefined),
     embeddings: embedderSettings(e),
     signingKeys: e.HUB_SIGNING_KEY ?? [],
+    networks: e.HUB_X402_NETWORKS.map(({ network }) => network),
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
     secrets: secretValues(env),
@@ -218,7 +223,8 @@ const drainOf = (e: Environment, isProduction: boolean): Drain => ({
 const SECRET_VARIABLES = new RegExp(
   '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|HUB_CHECKPOINTS_WEBHOOK|' +
     '(DATABASE|DATABASE_(DIRECT|OWNER)|HUB_BACKUP_DATABASE|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
-    'X402_FACILITATOR_TOKEN|HUB_BACKUP_PASSPHRASE|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
+    'X402_FACILITATOR_TOKEN|HUB_X402_NETWORKS|HUB_BACKUP_PASSPHRASE|' +
+    'OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING|HUB_EMBEDDINGS)_KEY|HUB_ENCRYPTION_KEYS)$',
 )
 /** Minimum length of a scrubbed secret; shorter ones would remove harmless words from logs. */
@@ -228,7 +234,7 @@ const SECRET_LENGTH_MIN = 8
 export const secretValues = (env: NodeJS.ProcessEnv = environment): readonly string[] =>
   Object.entries(env)
     .flatMap(([name, value = '']) =>
-      SECRET_VARIABLES.test(name) ? [value, ...passwordsOf(value)] : [],
+      SECRET_VARIABLES.test(name) ? [value, ...passwordsOf(value), ...networkSecrets(value)] : [],
     )
     .filter((value) => value.length >= SECRET_LENGTH_MIN)
 

@@ -3,7 +3,7 @@ import { withTimeout } from '../core/clock.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import { logFailure } from '../core/outages.ts'
 import type { JobDeps } from './job.ts'
-import { jobs } from './jobs.ts'
+import { jobs, networkJobs } from './jobs.ts'
 import { pluginJobs } from './plugin-jobs.ts'
 import { workQueues } from './queues.ts'
 import { Runner, SUPERVISION } from './runner.ts'
@@ -37,7 +37,8 @@ export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): P
   scope.defer(() => stopping.abort())
   await boss.start()
   const runner = new Runner(boss, deps, stopping.signal)
-  await runner.put({ ...jobs, ...pluginJobs(deps) })
+  const ofNetworks = deps.networks && deps.networks.length > 0 ? networkJobs : {}
+  await runner.put({ ...jobs, ...ofNetworks, ...pluginJobs(deps) })
   deps.onSold?.((service) => {
     runner.putService(service).catch((error: unknown) => {
       log.error({ err: error, service: service.slug }, 'failed to schedule plugin jobs')

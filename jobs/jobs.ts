@@ -20,7 +20,7 @@ import { expireHolds } from '../core/ledger/expire.ts'
 import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import { extendTrees } from '../core/ledger/transparency/extend-trees.ts'
 import { cosignHeads } from '../core/ledger/transparency/witnesses.ts'
-import { resolvePayments } from '../core/payments/operations/resolve.ts'
+import { resolveNetworkPayments, resolvePayments } from '../core/payments/operations/resolve.ts'
 import { pruneClaims } from '../core/payments/receiving/prune-claims.ts'
 import { checkEnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
 import { recoverCalls } from '../core/usage/recover-calls.ts'
@@ -28,7 +28,7 @@ import { pruneWindows } from '../core/usage/windows-database.ts'
 import { accountGas } from './gas.ts'
 import type { Job, JobDeps } from './job.ts'
 import { payProviders } from './pay-providers.ts'
-import { reconcileWhenDue } from './reconcile-chain.ts'
+import { reconcileNetworks, reconcileWhenDue } from './reconcile-chain.ts'
 import { verifyFullyJob, verifyLedgerJob } from './verify-ledger.ts'
 
 /** Runs discovery work, unless the hub does not discover listings. */
@@ -50,6 +50,12 @@ async function recheckProofs({ pool, egress, secretKeys, catalog }: JobDeps): Pr
   const expired = await recheckDomains({ pool, egress, proofKeys: secretKeys.of('domain-proofs') })
   for (const slug of expired) await catalog.refresh(slug)
 }
+
+/** Jobs of hubs whose callers can pay on further networks, by name. */
+export const networkJobs = {
+  'resolve-network-payments': { everySeconds: 2, run: (deps) => resolveNetworkPayments(deps) },
+  'reconcile-networks': { everySeconds: 55, run: reconcileNetworks },
+} as const satisfies Readonly<Record<string, Job>>
 
 /** Scheduled jobs of the platform, by name. */
 export const jobs = {

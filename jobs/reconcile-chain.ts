@@ -1,15 +1,19 @@
 import type { Pool } from 'pg'
 import type { Log } from '../core/log.ts'
+import { logFailure } from '../core/outages.ts'
 import type { Hex } from '../core/payments/chain/asset.ts'
 import type { Chain } from '../core/payments/chain/chain.ts'
+import { componentOn, type PaymentNetwork } from '../core/payments/networks.ts'
 import { describeDrains } from '../core/reconciliation/pause-if-drained.ts'
 import { type ReconciliationResult, reconcile } from '../core/reconciliation/reconcile.ts'
+import type { WalletName } from '../core/reconciliation/types.ts'
+import { treasuryOn } from '../core/reconciliation/wallets.ts'
 
 interface ReconcileDeps {
   readonly pool: Pool
   readonly chain: Chain
   readonly finality: bigint
-  readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
+  readonly wallets: Readonly<Partial<Record<WalletName, Hex>>>
   readonly log: Log
 }
 
@@ -36,6 +40,28 @@ export async function reconcileChain(deps: ReconcileDeps): Promise<void> {
   const begin = await findFirstBlock(deps)
   const results = await reconcile(deps, { begin })
   for (const result of results) logResult(deps.log, result)
+}
+
+/**
+ * Reconciles the treasury of each further network with its own chain. A network whose node does not
+ * respond delays no other one.
+ */
+export async function reconcileNetworks({
+  pool,
+  log,
+  networks = [],
+}: Pick<ReconcileDeps, 'pool' | 'log'> & {
+  readonly networks?: readonly PaymentNetwork[]
+}): Promise<void> {
+  await Promise.all(
+    networks.map(async ({ asset, chain, finality, treasury }) => {
+      const wallets = { [treasuryOn(asset.v1Network)]: treasury }
+      await reconcileChain({ pool, log, chain, finality, wallets }).catch((err: unknown) => {
+        const component = componentOn('blockchain node', asset.network)
+        logFailure(log, 'warn', { err, component }, 'a network could not be reconciled yet')
+      })
+    }),
+  )
 }
 
 function logResult(

@@ -8,6 +8,7 @@ import { isCountry } from '../finance/documents/party.ts'
 import { parseEntries } from '../hosting/entry.ts'
 import { usd } from '../money.ts'
 import { signerFault } from '../payments/wallets/wallet-source.ts'
+import { paymentNetworks } from './payment-networks.ts'
 
 const origin = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text).origin)
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'not an address: 0x and 40 hex digits')
@@ -143,6 +144,7 @@ const Variables = z.object({
   HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   HUB_X402_MIN: dollars.optional(),
   HUB_X402_PREPAID_ABOVE: dollars.prefault('0.01'),
+  HUB_X402_NETWORKS: paymentNetworks.prefault('[]'),
   HUB_PAY_MAX_CALL: dollars.prefault('1'),
   HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
   HUB_PAY_MAX_HOST_DAY: dollars.prefault('200'),

@@ -7,6 +7,7 @@ import {
 } from '../payments/wallets/wallet-source.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import type { Environment } from './environment.ts'
+import { type ProductionNetwork, productionNetworks } from './payment-networks.ts'
 import { productionVariables, REQUIRED } from './production-variables.ts'
 import { findUnsafeSettings } from './unsafe-settings.ts'
 
@@ -22,6 +23,8 @@ export interface ProductionChain {
   readonly environmentKeyLimit: Micros
   /** Microdollars per ETH; 0 if a remote facilitator pays gas. */
   readonly ethPrice: Micros
+  /** Further networks on which callers can pay. @defaultValue none */
+  readonly networks?: readonly ProductionNetwork[]
 }
 
 export interface RemoteFacilitator {
@@ -70,6 +73,7 @@ export function productionOf(e: Environment): ProductionChain | undefined {
     signerTls: { ca: e.HUB_SIGNER_CA, cert: e.HUB_SIGNER_CERT, key: e.HUB_SIGNER_CERT_KEY },
     environmentKeyLimit: e.HUB_ENV_KEY_MAX_BALANCE,
     ethPrice: e.HUB_ETH_PRICE ?? micros(0),
+    networks: productionNetworks(e.HUB_X402_NETWORKS),
   }
 }
 

@@ -1,6 +1,6 @@
 import { privateKeyToAddress } from 'viem/accounts'
 import { dollars, type Micros, usd } from '../money.ts'
-import { USDC_BASE } from '../payments/chain/asset.ts'
+import { FURTHER_ASSETS, USDC_BASE } from '../payments/chain/asset.ts'
 import type { Environment } from './environment.ts'
 import { hasWrongChecksum, isKnownAddress, isKnownKey, isUnspendable } from './published-keys.ts'
 import { repeatedSecretFault, seedOf, weakSecretFault } from './secret-strength.ts'
@@ -59,7 +59,8 @@ const walletKey =
 function addressFault(address: string, others: readonly (string | undefined)[] = []): Fault {
   if (hasWrongChecksum(address)) return `${address} has a wrong checksum: a character is mistyped`
   if (isUnspendable(address)) return `${address} belongs to nobody`
-  if (address.toLowerCase() === USDC_BASE.address.toLowerCase()) return 'is the USDC contract'
+  const tokens = [USDC_BASE, ...FURTHER_ASSETS].map((asset) => asset.address.toLowerCase())
+  if (tokens.includes(address.toLowerCase())) return 'is the USDC contract'
   if (isKnownAddress(address)) return `${address} belongs to a published key`
   const isOther = others.some(
     (key) =>
@@ -136,6 +137,14 @@ export const SAFETY_RULES: SafetyRules = {
       ? 'must be above 0: gas would exceed the sale'
       : most(usd('1'))(amount),
   HUB_X402_PREPAID_ABOVE: most(usd('1')),
+  HUB_X402_NETWORKS: (networks, e) =>
+    first(
+      networks,
+      ({ rpc, facilitator, token, treasury }) =>
+        first([rpc, facilitator], (url) => url && encryptedUrlFault(url)) ??
+        (token === undefined ? undefined : weakSecretFault(token)) ??
+        (treasury && addressFault(treasury, [e.SPEND_WALLET_KEY, e.GAS_WALLET_KEY])),
+    ),
   HUB_PAY_MAX_CALL: within(usd('100'), 'HUB_PAY_MAX_KEY_DAY'),
   HUB_PAY_MAX_KEY_DAY: within(usd('5000'), 'HUB_PAY_MAX_DAY'),
   HUB_PAY_MAX_HOST_DAY: within(usd('20000'), 'HUB_PAY_MAX_DAY'),

@@ -37,7 +37,7 @@ CREATE TYPE hub.seller_figures AS (
 );
 
 CREATE DOMAIN hub.wallet AS text
-  CONSTRAINT wallet_check CHECK ((VALUE = ANY (ARRAY['treasury'::text, 'spend'::text])));
+  CONSTRAINT wallet_check CHECK (((VALUE = ANY (ARRAY['treasury'::text, 'spend'::text])) OR (VALUE ~ '^treasury:[a-z0-9-]{1,40}$'::text)));
 
 CREATE TABLE hub.abandoned_attempt (
   call uuid NOT NULL,
@@ -4943,6 +4943,11 @@ BEGIN
   IF FOUND THEN
     RAISE EXCEPTION '% may not be booked on % so', p_kind.event, offender USING ERRCODE = 'check_violation';
   END IF;
+  IF (SELECT count(DISTINCT split_part(a.code, ':', 3)) FROM unnest(p_accounts) u(account)
+      JOIN account a ON a.id = u.account WHERE a.code LIKE 'assets:usdc:%') > 1 THEN
+    RAISE EXCEPTION '% may not be booked on the accounts of two networks', p_kind.event
+      USING ERRCODE = 'check_violation';
+  END IF;
   SELECT n INTO offender FROM unnest(p_kind.needs) n
     WHERE coalesce(length(trim(p_meta ->> n)), 0) = 0 LIMIT 1;
   IF FOUND THEN
@@ -5784,6 +5789,7 @@ DECLARE
   settled journal;
   is_sale boolean;
   paid bigint;
+  received bigint; -- account of what is received on the network of the sale and not final yet
 BEGIN
   SELECT * INTO settled FROM journal WHERE shard = p_shard AND owner = p_owner AND id = p_id
     AND (phase = 2 AND kind = 2 OR phase = 0 AND kind = 18);
@@ -5795,8 +5801,10 @@ BEGIN
       OR sum(u.amount) > paid FROM unnest(p_accounts, p_amounts) u(account, amount) WHERE u.amount > 0) THEN
     RETURN 4;
   END IF;
+  SELECT u.account INTO received FROM unnest(settled.accounts, settled.amounts) u(account, amount)
+    WHERE u.amount < 0 LIMIT 1;
   IF is_sale AND NOT EXISTS (SELECT 1 FROM journal
-      WHERE owner = 4 AND id = p_id AND phase = 0 AND kind = 17) THEN
+      WHERE owner = received AND id = p_id AND phase = 0 AND kind = 17) THEN
     RAISE EXCEPTION 'the payment of the call is not final' USING ERRCODE = 'check_violation';
   END IF;
   IF settled.payee = 6 AND NOT EXISTS (SELECT 1 FROM journal

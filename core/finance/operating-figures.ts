@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { type Lag, subscriberLags } from '../ledger/outbox/subscriber.ts'
+import { WALLET_NAMES } from '../reconciliation/wallets.ts'
 
 /** Last runs of a job, over all processes. */
 export interface JobFigures {
@@ -62,7 +63,7 @@ const QUEUES = `
 
 const RECONCILED = `
   SELECT w.wallet, ${AGE('r.at')} AS "ageSeconds"
-  FROM (VALUES ('treasury'), ('spend')) w (wallet)
+  FROM unnest($1::text[]) w (wallet)
   CROSS JOIN LATERAL (SELECT at FROM hub.reconciliation x
     WHERE x.wallet = w.wallet AND x.chain_balance IS NOT NULL ORDER BY x.id DESC LIMIT 1) r`
 
@@ -98,7 +99,7 @@ export async function readOperatingFigures(pool: Pool): Promise<OperatingFigures
     await Promise.all([
       pool.query<JobFigures>(JOBS),
       pool.query<QueueFigures>(QUEUES),
-      pool.query<OperatingFigures['reconciled'][number]>(RECONCILED),
+      pool.query<OperatingFigures['reconciled'][number]>(RECONCILED, [WALLET_NAMES]),
       pool.query<OperatingFigures['backups'][number]>(BACKUPS),
       pool.query<OperatingFigures['exceptions']>(EXCEPTIONS),
       pool.query<OperatingFigures['matched'][number]>(MATCHED),

@@ -195,7 +195,7 @@ async function postGas(
 
 const ETH_OUTSIDE = 'equity:opening-eth'
 
-const walletNameOf = (account: string): WalletName =>
+const walletNameOf = (account: string): 'treasury' | 'spend' =>
   account === walletOf('spend') ? 'spend' : 'treasury'
 
 async function findMined({ chain }: TransferDeps, tx: Hex): Promise<MinedTransaction> {

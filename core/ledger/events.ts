@@ -40,11 +40,21 @@ export type LedgerEvent =
       readonly payee: Account
       readonly paid: Micros
       readonly commission: Micros
+      readonly network?: NetworkName
     }
   /** Credits were bought with USDC; the transfer is settled but not yet final. */
-  | { readonly type: 'credits.purchased'; readonly credits: Account; readonly amount: Micros }
+  | {
+      readonly type: 'credits.purchased'
+      readonly credits: Account
+      readonly amount: Micros
+      readonly network?: NetworkName
+    }
   /** A received transfer is final on chain. */
-  | { readonly type: 'receipt.confirmed'; readonly amount: Micros }
+  | {
+      readonly type: 'receipt.confirmed'
+      readonly amount: Micros
+      readonly network?: NetworkName
+    }
   /** A payment to an external seller was seen on chain. */
   | { readonly type: 'external.confirmed'; readonly amount: Micros }
   /** A charge for an external seller, or a part of it, was never collected: it is refunded. */
@@ -114,6 +124,7 @@ export type LedgerEvent =
       readonly credits: Account
       readonly recovered: Micros
       readonly lost: Micros
+      readonly network?: NetworkName
     }
   /** A transaction of the platform was included in a block. */
   | {
@@ -140,9 +151,19 @@ export type LedgerEvent =
       readonly amount: Micros
     }
   /** Reconciliation found more on chain than in the ledger: an unidentified deposit. */
-  | { readonly type: 'surplus.found'; readonly wallet: Wallet; readonly amount: Micros }
+  | {
+      readonly type: 'surplus.found'
+      readonly wallet: Wallet
+      readonly amount: Micros
+      readonly network?: NetworkName
+    }
   /** Reconciliation found less on chain than in the ledger. */
-  | { readonly type: 'shortfall.found'; readonly wallet: Wallet; readonly amount: Micros }
+  | {
+      readonly type: 'shortfall.found'
+      readonly wallet: Wallet
+      readonly amount: Micros
+      readonly network?: NetworkName
+    }
   /** An unidentified deposit was credited to a key. */
   | { readonly type: 'deposit.identified'; readonly credits: Account; readonly amount: Micros }
   /** A provider's debt was deducted from later earnings. */
@@ -170,6 +191,9 @@ export type LedgerEvent =
 
 /** Platform wallets, and the funds in transit to them. */
 export type Wallet = 'treasury' | 'spend' | 'in-transit'
+
+/** Network of a wallet as accounts name it, `polygon`. Events without one are of `base`. */
+export type NetworkName = string
 
 /** Events posted by `ledger.post`: all except the steps of a call and the closing of a month. */
 export type SingleStepEvent = Exclude<

@@ -1,4 +1,4 @@
-import type { Account, Asset, HoldTerms, LedgerEvent, Wallet } from './events.ts'
+import type { Account, Asset, HoldTerms, LedgerEvent, NetworkName, Wallet } from './events.ts'
 
 /** One line of an entry. Positive amounts credit the account, negative amounts debit it. */
 export interface Posting {
@@ -8,7 +8,8 @@ export interface Posting {
 }
 
 /** Account of the USDC in a platform wallet. */
-export const walletOf = (wallet: Wallet): Account => `assets:usdc:base:${wallet}`
+export const walletOf = (wallet: Wallet, network: NetworkName = 'base'): Account =>
+  `assets:usdc:${network}:${wallet}`
 
 /** Returns true for cash: USDC counts as USD. */
 export const isCash = (account: Account): boolean => account.startsWith('assets:usdc:')
@@ -24,6 +25,8 @@ export const BETWEEN_SHARDS = 'equity:between-shards'
 export const SUSPENSE = 'liabilities:suspense'
 /** Debts of providers: refunds of amounts that had already been paid out. */
 export const RECEIVABLE = 'assets:receivable:providers'
+/** USDC on its way from the treasury of one network to that of another. */
+const SWEEPS = 'assets:sweeps:in-transit'
 export const GAS = 'assets:eth:base:gas'
 /** Value of the ETH in USDC, as the last revaluation left it. */
 export const ETH_VALUE = 'assets:eth:base:value'
@@ -63,6 +66,7 @@ export const PLATFORM_ACCOUNTS: readonly Account[] = [
   IN_TRANSIT,
   GAS,
   RECEIVABLE,
+  SWEEPS,
   SUSPENSE,
   COMMISSION,
   BREAKAGE,
@@ -95,6 +99,10 @@ export const earningsOf = (provider: string, service: string, isFirstParty: bool
 /** Prefix of the accounts of a provider's earnings from all of its services. */
 export const earningsPrefix = (provider: string): string => `liabilities:providers:${provider}:`
 
+/** Account of what was received on the network of an event and is not final yet. */
+const inTransit = ({ network }: { readonly network?: NetworkName }): Account =>
+  walletOf('in-transit', network)
+
 type EventOf<Type extends LedgerEvent['type']> = Extract<LedgerEvent, { type: Type }>
 
 /** Accounting rules of all events: the debited account first, then the credited one. */
@@ -110,22 +118,22 @@ const RULES: {
   'call.released': (e) => returnHold(e, e.held),
   'call.expired': (e) => returnHold(e, e.held),
   'call.sold': (e) => [
-    ...moveUsdc(IN_TRANSIT, e.payee, e.paid - e.commission),
-    ...moveUsdc(IN_TRANSIT, COMMISSION, e.commission),
+    ...moveUsdc(inTransit(e), e.payee, e.paid - e.commission),
+    ...moveUsdc(inTransit(e), COMMISSION, e.commission),
   ],
   'call.reversed': (e) => refund(e, e.credits),
   'sale.reversed': (e) => refund(e, e.to === 'suspense' ? SUSPENSE : BETWEEN_SHARDS),
 
-  'credits.purchased': (e) => moveUsdc(IN_TRANSIT, e.credits, e.amount),
+  'credits.purchased': (e) => moveUsdc(inTransit(e), e.credits, e.amount),
   'credits.granted': (e) => moveUsdc(EXPENSE.freeTier, e.credits, e.amount),
   'credits.lapsed': (e) => moveUsdc(e.credits, BREAKAGE, e.amount),
   'credits.transferred': (e) => moveUsdc(e.from, e.to, e.amount),
   'units.granted': (e) => move(GRANTED[e.asset], e.account, e.asset, e.units),
   'units.withdrawn': (e) => move(e.account, GRANTED[e.asset], e.asset, e.units),
-  'receipt.confirmed': (e) => moveUsdc(TREASURY, IN_TRANSIT, e.amount),
+  'receipt.confirmed': (e) => moveUsdc(walletOf('treasury', e.network), inTransit(e), e.amount),
   'receipt.vanished': (e) => [
-    ...moveUsdc(e.credits, IN_TRANSIT, e.recovered),
-    ...moveUsdc(EXPENSE.x402Loss, IN_TRANSIT, e.lost),
+    ...moveUsdc(e.credits, inTransit(e), e.recovered),
+    ...moveUsdc(EXPENSE.x402Loss, inTransit(e), e.lost),
   ],
 
   'external.confirmed': (e) => moveUsdc(EXTERNAL_SELLERS, SPEND, e.amount),
@@ -155,8 +163,8 @@ const RULES: {
   ],
   'facilitator.charged': (e) => moveUsdc(EXPENSE.facilitator, walletOf(e.wallet), e.amount),
   'wallet.moved': (e) => moveUsdc(walletOf(e.to), walletOf(e.from), e.amount),
-  'surplus.found': (e) => moveUsdc(walletOf(e.wallet), SUSPENSE, e.amount),
-  'shortfall.found': (e) => moveUsdc(EXPENSE.difference, walletOf(e.wallet), e.amount),
+  'surplus.found': (e) => moveUsdc(walletOf(e.wallet, e.network), SUSPENSE, e.amount),
+  'shortfall.found': (e) => moveUsdc(EXPENSE.difference, walletOf(e.wallet, e.network), e.amount),
   'deposit.identified': (e) => moveUsdc(SUSPENSE, e.credits, e.amount),
   'balance.adjusted': (e) => move(e.debit, e.credit, e.asset, e.amount),
   'balance.opened': ({ account, amount, asset = 'USDC' }) =>

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import type { Hex } from '../payments/chain/asset.ts'
 import type { TransferLog } from '../payments/chain/transfer-logs.ts'
 import type { GoneTransfer, OpenEntry, OpenTransfer, TransitItem, WalletName } from './types.ts'
+import { networkReceivedBy } from './wallets.ts'
 
 /** Transfers of one wallet read from a range of blocks. */
 export interface ChainReading {
@@ -151,7 +152,7 @@ export async function readPendingPayments(
 ): Promise<readonly PendingPayment[]> {
   const { rows } = await client.query<PendingPayment>(
     `SELECT id, payer AS other, amount, false AS "isMaximum" FROM hub.payment_claim
-       WHERE $1 = 'treasury' AND claimed_at >= $2 AND (state IN ('claimed', 'pending', 'settled')
+       WHERE network = $3 AND claimed_at >= $2 AND (state IN ('claimed', 'pending', 'settled')
          -- abandoned, but others may still submit it until it expires
          OR state IN ('failed', 'released') AND now() < valid_before + interval '2 minutes')
      UNION ALL
@@ -161,7 +162,7 @@ export async function readPendingPayments(
      UNION ALL
      SELECT id, payee, -amount, false FROM hub.payout
        WHERE $1 = 'spend' AND started_at >= $2 AND state = 'started'`,
-    [wallet, since],
+    [wallet, since, networkReceivedBy(wallet) ?? null],
   )
   return rows
 }

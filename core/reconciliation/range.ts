@@ -2,6 +2,7 @@ import type { ClientBase, Pool } from 'pg'
 import type { Hex } from '../payments/chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
 import type { WalletName } from './types.ts'
+import { accountOfWallet, accountsOfNetwork } from './wallets.ts'
 
 interface Run {
   readonly id: bigint
@@ -33,7 +34,8 @@ export interface ReconcileDeps {
   readonly chain: Chain
   /** Confirmations, the block of a transfer included, until it is final: as for payments. */
   readonly finality: bigint
-  readonly wallets: Readonly<Record<WalletName, Hex>>
+  /** Wallets on this chain. */
+  readonly wallets: Readonly<Partial<Record<WalletName, Hex>>>
 }
 
 interface RangeOptions {
@@ -59,7 +61,7 @@ export async function planRange(
   wallet: WalletName,
   options: RangeOptions,
 ): Promise<BlockRange> {
-  const place = { wallet, address: wallets[wallet].toLowerCase() as Hex }
+  const place = { wallet, address: wallets[wallet]!.toLowerCase() as Hex }
   const serverStart = await readServerStart(pool)
   const newest = await newestRun(pool, place)
   const { number: head } = await chain.head()
@@ -120,19 +122,20 @@ async function newestValidRun(pool: Pool, chain: Chain, place: RunKey): Promise<
 
 /**
  * Returns the block after which the ledger of a wallet begins: where its first run started; before
- * the first run, the block of its opening balance (`meta.block`), or of another wallet's.
+ * the first run, the block of its opening balance (`meta.block`), or of another wallet's on its
+ * network.
  */
 export async function findBeginBlock(pool: Pool, place: RunKey, fallback: bigint): Promise<bigint> {
   const first = await pool.query<Run>(`${RUNS} ORDER BY id LIMIT 1`, [place.wallet, place.address])
   if (first.rows[0]) return first.rows[0].fromBlock - 1n
   const { rows } = await pool.query<{ block: bigint | null }>(
-    `SELECT coalesce(max(o.block) FILTER (WHERE o.code = 'assets:usdc:base:' || $1),
+    `SELECT coalesce(max(o.block) FILTER (WHERE o.code = $1),
       min(o.block)) AS block
      FROM (SELECT a.code, substring(j.meta ->> 'block' FROM '^[0-9]{1,18}$')::bigint AS block
        FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
        JOIN ledger.account a ON a.id = ANY (j.accounts)
-       WHERE k.event = 'balance.opened' AND a.code LIKE 'assets:usdc:base:%') o`,
-    [place.wallet],
+       WHERE k.event = 'balance.opened' AND a.code LIKE $2) o`,
+    [accountOfWallet(place.wallet), accountsOfNetwork(place.wallet)],
   )
   return rows[0]?.block ?? fallback
 }

@@ -68,16 +68,15 @@ export interface ReconciliationResult {
   readonly drains: readonly ReconciliationException[]
 }
 
-const WALLETS: readonly WalletName[] = ['treasury', 'spend']
 const TRIES_MAX = 5
 const MS_PER_SECOND = 1_000
 
 /**
- * Reconciles the ledger's USDC with the transfers of the platform wallets, from the end of the
- * last run to the newest final block. Every difference is an exception or a pending item; none is
- * absorbed. The transaction that finds money missing in the spend wallet pauses outgoing payments;
- * they stay off in a restored database until a run has passed. Gas (ETH) is not covered. Safe to
- * interrupt, to repeat and to run concurrently.
+ * Reconciles the ledger's USDC with the transfers of the platform wallets on one chain, from the
+ * end of the last run to the newest final block. Every difference is an exception or a pending
+ * item; none is absorbed. The transaction that finds money missing in the spend wallet pauses
+ * outgoing payments; they stay off in a restored database until a run has passed. Gas (ETH) is not
+ * covered. Safe to interrupt, to repeat and to run concurrently.
  * @throws ChainUnavailable if the node does not respond, or is behind the last run
  */
 export async function reconcile(
@@ -86,7 +85,7 @@ export async function reconcile(
 ): Promise<readonly ReconciliationResult[]> {
   const { piecesMax = 100 } = options
   const results: ReconciliationResult[] = []
-  for (const wallet of WALLETS) {
+  for (const wallet of Object.keys(deps.wallets) as WalletName[]) {
     let result = await reconcilePiece(deps, wallet, options)
     for (let pieces = 1; !result.complete && pieces < piecesMax; pieces++) {
       result = await reconcilePiece(deps, wallet, { ...options, from: undefined })
@@ -152,7 +151,7 @@ async function recordRun(
   const before = (seconds: number): Date => new Date(end.time.getTime() - seconds * MS_PER_SECOND)
   const payments = await readPendingPayments(client, wallet, before(paymentTimeoutSeconds))
   await storeTransfers(client, { ...range, transfers }, range.isReorganized)
-  const ledger = (await syncEntries(client)).get(wallet)!
+  const ledger = (await syncEntries(client)).get(wallet) ?? 0n
   await closeResolved(client, wallet)
   const matched = await matchTransfers(client, wallet)
   let pending: readonly Pending[] = []

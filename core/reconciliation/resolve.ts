@@ -8,6 +8,7 @@ import type { Decision } from '../ledger/reverse.ts'
 import { type Micros, priceTag } from '../money.ts'
 import { findException, type ReconciliationException } from './exceptions.ts'
 import { lockReconciliation } from './range.ts'
+import { partsOfWallet } from './wallets.ts'
 
 export type Resolution =
   /** The chain has more: posted to suspense until the deposit is identified. */
@@ -78,7 +79,7 @@ async function postResolution(
   const shard = await findShard(deps, entry.id, resolution)
   if (!isPosted) {
     const event = await resolvingEvent(deps, exception)
-    const owner = { ...(await deps.ledger.account(walletOf(event.wallet))), shard }
+    const owner = { ...(await deps.ledger.account(walletOf(event.wallet, event.network))), shard }
     await post(deps, event, owner, entry, decision)
     await closePosted(deps.client, exception.id, decision, owner.id, entry.id)
   }
@@ -113,7 +114,7 @@ async function postedShard(client: PoolClient, id: string): Promise<number | und
   const { rows } = await client.query<{ shard: number }>(
     `SELECT j.shard FROM ledger.account a
      JOIN ledger.journal j ON j.owner = a.id AND j.id = $1 AND j.phase = 0
-     WHERE a.code LIKE 'assets:usdc:base:%' OR a.code = 'liabilities:suspense'`,
+     WHERE a.code LIKE 'assets:usdc:%' OR a.code = 'liabilities:suspense'`,
     [id],
   )
   return rows[0]?.shard
@@ -129,14 +130,15 @@ const findCredits = (ledger: PostingLedger, credits: Account): Promise<AccountRe
 async function resolvingEvent({ client }: ResolveDeps, exception: ReconciliationException) {
   const isSurplus = exception.amount > 0n
   const amount = (isSurplus ? exception.amount : -exception.amount) as Micros
-  if (isSurplus) return { type: 'surplus.found', wallet: exception.wallet, amount } as const
+  const { wallet: name, network } = partsOfWallet(exception.wallet)
+  if (isSurplus) return { type: 'surplus.found', wallet: name, amount, network } as const
   const { rows } = await client.query<{ in_transit: boolean }>(
     `SELECT e.transit >= $2 AS in_transit FROM hub.reconciliation_exception x
      JOIN hub.wallet_entry e ON e.id = x.entry WHERE x.id = $1`,
     [exception.id, amount],
   )
-  const wallet: Wallet = rows[0]?.in_transit ? 'in-transit' : exception.wallet
-  return { type: 'shortfall.found', wallet, amount } as const
+  const wallet: Wallet = rows[0]?.in_transit ? 'in-transit' : name
+  return { type: 'shortfall.found', wallet, amount, network } as const
 }
 
 async function closePosted(

@@ -1,7 +1,10 @@
 import type { Hex } from '../payments/chain/asset.ts'
 
-/** Wallets on the chain. Funds in transit in the ledger are in the treasury on chain. */
-export type WalletName = 'treasury' | 'spend'
+/**
+ * Wallets on a chain: those on Base, and treasuries on further networks. Funds in transit in the
+ * ledger are in the treasury on chain.
+ */
+export type WalletName = 'treasury' | 'spend' | `treasury:${string}`
 
 /** Reason for a difference between chain and ledger. */
 export type ExceptionKind =

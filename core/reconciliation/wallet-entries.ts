@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import type { WalletName } from './types.ts'
+import { walletOfAccount } from './wallets.ts'
 
 /** Journal entries read by one statement. */
 const SLICE = 100_000n
@@ -18,63 +19,69 @@ export async function syncEntries(client: ClientBase): Promise<ReadonlyMap<Walle
   const cursors = await readCursors(client)
   const accounts = await findWalletAccounts(client)
   // One statement: heads and balances are of the same instant.
-  const { rows: shards } = await client.query<{
+  const { rows } = await client.query<{
     shard: number
     head: bigint
-    treasury: bigint
-    spend: bigint
+    account: bigint | null
+    balance: bigint | null
   }>(
-    `SELECT h.shard, h.seq AS head,
-       coalesce(-sum(b.balance) FILTER (WHERE b.account = ANY ($1)), 0)::bigint AS treasury,
-       coalesce(-sum(b.balance) FILTER (WHERE b.account = ANY ($2)), 0)::bigint AS spend
-     FROM ledger.head h LEFT JOIN ledger.balance b ON b.shard = h.shard
-       AND b.account = ANY ($1::bigint[] || $2::bigint[])
-     GROUP BY h.shard, h.seq ORDER BY h.shard`,
-    [accounts.treasury, accounts.spend],
+    `SELECT h.shard, h.seq AS head, b.account, -b.balance AS balance
+     FROM ledger.head h LEFT JOIN ledger.balance b ON b.shard = h.shard AND b.account = ANY ($1)
+     ORDER BY h.shard`,
+    [accounts.map(({ id }) => id)],
   )
-  const balances = new Map<WalletName, bigint>([
-    ['treasury', 0n],
-    ['spend', 0n],
-  ])
-  for (const { shard, head, treasury, spend } of shards) {
-    const from = cursors.get(shard) ?? 0n
-    balances.set('treasury', balances.get('treasury')! + treasury)
-    balances.set('spend', balances.get('spend')! + spend)
-    for (let low = from; low < head; low += SLICE) {
-      const high = low + SLICE < head ? low + SLICE : head
-      await client.query(COPY_ENTRIES, [
-        shard,
-        low,
-        high,
-        accounts.treasury,
-        accounts.spend,
-        accounts.transit,
-      ])
-    }
-    await client.query(
-      `INSERT INTO hub.cursor VALUES ($1, $2, $3)
-       ON CONFLICT (name, shard) DO UPDATE SET seq = excluded.seq`,
-      [CURSOR, shard, head],
-    )
+  const balances = new Map<WalletName, bigint>(accounts.map(({ wallet }) => [wallet, 0n]))
+  const walletNames = new Map(accounts.map(({ id, wallet }) => [id, wallet]))
+  for (const { account, balance } of rows) {
+    const wallet = account === null ? undefined : walletNames.get(account)
+    if (wallet) balances.set(wallet, balances.get(wallet)! + (balance ?? 0n))
+  }
+  const known = await findWalletAccounts(client) // after the heads: all that their entries have
+  for (const [shard, head] of new Map(rows.map((row) => [row.shard, row.head]))) {
+    await copyEntries(client, { shard, from: cursors.get(shard) ?? 0n, head }, known)
   }
   await linkEntries(client)
   return balances
 }
 
-/** Accounts of each wallet: funds in transit are already in the treasury on chain. */
-const WALLET_ACCOUNTS = `
-  SELECT array_agg(id) FILTER (WHERE code <> 'assets:usdc:base:spend') AS treasury,
-    array_agg(id) FILTER (WHERE code = 'assets:usdc:base:spend') AS spend,
-    array_agg(id) FILTER (WHERE code = 'assets:usdc:base:in-transit') AS transit
-  FROM ledger.account
-  WHERE code IN ('assets:usdc:base:treasury', 'assets:usdc:base:in-transit',
-    'assets:usdc:base:spend')`
+async function copyEntries(
+  client: ClientBase,
+  { shard, from, head }: { readonly shard: number; readonly from: bigint; readonly head: bigint },
+  accounts: readonly WalletAccount[],
+): Promise<void> {
+  for (let low = from; low < head; low += SLICE) {
+    await client.query(COPY_ENTRIES, [
+      shard,
+      low,
+      low + SLICE < head ? low + SLICE : head,
+      accounts.map(({ id }) => id),
+      accounts.map(({ wallet }) => wallet),
+      accounts.filter(({ isTransit }) => isTransit).map(({ id }) => id),
+    ])
+  }
+  await client.query(
+    `INSERT INTO hub.cursor VALUES ($1, $2, $3)
+     ON CONFLICT (name, shard) DO UPDATE SET seq = excluded.seq`,
+    [CURSOR, shard, head],
+  )
+}
 
-type WalletAccounts = Readonly<Record<'treasury' | 'spend' | 'transit', readonly bigint[]>>
+/** Account of a wallet; funds in transit are already in the treasury on chain. */
+interface WalletAccount {
+  readonly id: bigint
+  readonly wallet: WalletName
+  readonly isTransit: boolean
+}
 
-async function findWalletAccounts(client: ClientBase): Promise<WalletAccounts> {
-  const { rows } = await client.query<WalletAccounts>(WALLET_ACCOUNTS)
-  return rows[0]!
+async function findWalletAccounts(client: ClientBase): Promise<readonly WalletAccount[]> {
+  const { rows } = await client.query<{ id: bigint; code: string }>(
+    "SELECT id, code FROM ledger.account WHERE code LIKE 'assets:usdc:%' ORDER BY id",
+  )
+  return rows.map(({ id, code }) => ({
+    id,
+    wallet: walletOfAccount(code),
+    isTransit: code.endsWith(':in-transit'),
+  }))
 }
 
 /** Reads the last entry copied of each shard. */
@@ -99,11 +106,11 @@ const COPY_ENTRIES = `
   FROM ledger.journal j
   JOIN ledger.kind k ON k.id = j.kind
   CROSS JOIN LATERAL (
-    SELECT CASE WHEN u.account = ANY ($5::bigint[]) THEN 'spend' ELSE 'treasury' END AS wallet,
+    SELECT ($5::text[])[array_position($4::bigint[], u.account)] AS wallet,
       -sum(u.amount)::bigint AS amount,
       coalesce(-sum(u.amount) FILTER (WHERE u.account = ANY ($6::bigint[])), 0)::bigint AS transit
     FROM unnest(j.accounts, j.amounts) u(account, amount)
-    WHERE u.account = ANY ($4::bigint[] || $5::bigint[]) GROUP BY 1) m
+    WHERE u.account = ANY ($4::bigint[]) GROUP BY 1) m
   WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind >= ${FIRST_SINGLE_STEP_KIND}
     AND (m.amount <> 0 OR m.transit <> 0)
   ORDER BY j.seq`

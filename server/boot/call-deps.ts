@@ -67,6 +67,7 @@ export const createCallDeps = (
     challenges: new SignInChallenges(core.secretKeys.of('sign-in-challenges'), USDC_BASE.network),
   },
   chain: options.money.chain,
+  networks: options.money.networks,
   calls: core.calls,
   charges: new CallCharges(core.pool, core.ledger),
   pendingTasks: core.pendingTasks,

@@ -1,6 +1,7 @@
 import type { CatalogEntry } from '../../core/catalog/services/catalog.ts'
 import { PriceFeed } from '../../core/finance/price-feed.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { x402Terms } from '../../core/payments/receiving/offers.ts'
 import { commandLine } from '../../core/release.ts'
 import { WebhookSigner } from '../../core/webhooks/signer.ts'
 import { createApp } from '../app.ts'
@@ -63,12 +64,13 @@ const openPriceFeed = ({ egress, clock }: Core, { gas }: HubOptions): PriceFeed 
     : new PriceFeed({ url: gas.priceFeed, reference: gas.ethPrice }, egress, () => clock.now())
 
 /** Returns the platform wallets, for reports. */
-const platformWallets = ({ money: { chain, treasury, spend, gas, finality } }: HubOptions) => ({
-  chain,
-  treasury,
-  spend: spend.address,
-  gas,
-  finality,
+const platformWallets = ({ money }: HubOptions) => ({
+  chain: money.chain,
+  treasury: money.treasury,
+  spend: money.spend.address,
+  gas: money.gas,
+  finality: money.finality,
+  networks: money.networks,
 })
 
 const financeDeps = (core: Core, options: HubOptions) => ({
@@ -118,8 +120,8 @@ function createRoutes(
   const sealing = { ...options, secretKeys }
   const keys = createSealingKeys(sealing)
   const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
-  const { chain } = options.money
-  const buying = { pool, ledger, accountStatus, claims, offers, chain, clock, log }
+  const { chain, networks } = options.money
+  const buying = { pool, ledger, accountStatus, claims, offers, chain, networks, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...options, ...core, ...platformWallets(options) }),
@@ -246,14 +248,16 @@ export function openEntryPoints(core: Core, options: HubOptions) {
   const { baseUrl, mcpUrl, version } = options
   const services = createSharedServices(core, options)
   const callDeps = createCallDeps(core, options, services)
+  const x402 = x402Terms(options.money.networks)
   const site = () => ({
     baseUrl: baseUrl(),
     proxyUrl: `${baseUrl()}${PROXY_PATH}`,
     mcpUrl: `${mcpUrl ?? baseUrl()}${MCP_PATH}`,
     command: cliCommandOf(options),
+    x402,
   })
   const isPayable = (entry: CatalogEntry) => isPayablePerRequest(callDeps, entry)
-  const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH, isPayable })
+  const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH, isPayable, x402 })
   const routes: readonly AnyRoute[] = [
     ...createRoutes(core, options, callDeps, services),
     ...checkpointRoutes({ pool }),

@@ -36,7 +36,7 @@ export async function openEnvironment({
   chainIdentity: identity,
   resetsChain = false,
 }: EnvironmentOptions): Promise<Environment> {
-  const { production, dataDir, databaseUrl: url } = config
+  const { production, dataDir, databaseUrl: url, networks } = config
   const { databaseDirectUrl: directUrl, databaseOwnerUrl: ownerUrl, cluster } = config
   const logins = url === undefined ? undefined : { url, directUrl, ownerUrl, cluster }
   if (production) {
@@ -49,7 +49,7 @@ export async function openEnvironment({
   }
   const sandbox = await (place
     ? joinSandbox(dataDir, place, log)
-    : startSandbox({ dataDir, logins, log, resetsChain }))
+    : startSandbox({ dataDir, logins, log, networks, resetsChain }))
   const { database, money, rpcUrl, isPrepared } = sandbox
   const stop = () => sandbox.stop()
   return { database, transport: trustedNode(rpcUrl), money, sandbox, isPrepared, stop }

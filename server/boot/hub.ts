@@ -19,8 +19,10 @@ import { createBackends } from '../../core/egress/backends.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { openShards } from '../../core/identity/shards.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
+import { walletOf } from '../../core/ledger/postings.ts'
 import { logFailure, outagesOf } from '../../core/outages.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { componentOn } from '../../core/payments/networks.ts'
 import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
 import { type ResolveDeps, recordResolved } from '../../core/payments/operations/resolve.ts'
 import { createBuyer } from '../../core/payments/paying/buyer.ts'
@@ -76,13 +78,17 @@ const DATABASE_TIMEOUT_MS = 20_000
 
 /** Checks components while they fail. The hub's own facilitator needs only the node. */
 function addChecks({ money, log }: HubOptions, pool: Pool): () => void {
-  const { chain, facilitator, gas } = money
+  const { chain, facilitator, gas, networks } = money
   const readHead = () => chain.head()
   const outages = outagesOf(log)
   const checks = [
     outages.addCheck('database', () => pool.query('SELECT')),
     outages.addCheck('blockchain node', readHead),
     outages.addCheck('facilitator', gas ? readHead : () => facilitator.getSupported()),
+    ...networks.flatMap(({ asset: { network }, ...parts }) => [
+      outages.addCheck(componentOn('blockchain node', network), () => parts.chain.head()),
+      outages.addCheck(componentOn('facilitator', network), () => parts.facilitator.getSupported()),
+    ]),
   ]
   return () => checks.forEach((remove) => remove())
 }
@@ -108,12 +114,32 @@ async function openDatabases(options: HubOptions, meters: Meters, scope: AsyncDi
     shards,
     onBatch: (operations) => meters.recordBatch(operations),
   })
+  await openNetworkAccounts(pool, ledger, options)
   const databaseClock = await openDatabaseClock(pool)
   scope.defer(() => databaseClock.close())
   const lease = await ProcessLease.open(pool)
   scope.defer(() => lease.close())
   scope.defer(addChecks(options, pool))
   return { pool, lease, financePool, ledger, databaseClock }
+}
+
+/** Opens the accounts of further networks, and reports payments on networks that were removed. */
+async function openNetworkAccounts(
+  pool: Pool,
+  ledger: Ledger,
+  { money: { networks }, log }: HubOptions,
+): Promise<void> {
+  for (const { asset } of networks) {
+    await ledger.open(walletOf('in-transit', asset.v1Network), 'USDC')
+    await ledger.open(walletOf('treasury', asset.v1Network), 'USDC')
+  }
+  const { rows } = await pool.query<{ network: string }>(
+    `SELECT DISTINCT network FROM hub.payment_claim
+     WHERE state IN ('claimed', 'pending', 'settled') AND network <> ALL ($1)`,
+    [[USDC_BASE.network, ...networks.map(({ asset }) => asset.network)]],
+  )
+  for (const { network } of rows)
+    log.error({ network }, 'payments stay open: HUB_X402_NETWORKS omits their network')
 }
 
 const endPool = (pool: Pool): Promise<void> => pool.end()

@@ -21,6 +21,7 @@ import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { Chain } from '../../core/payments/chain/chain.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
+import type { PaymentNetwork } from '../../core/payments/networks.ts'
 import type { ResolveDeps } from '../../core/payments/operations/resolve.ts'
 import type { createOffers } from '../../core/payments/receiving/offers.ts'
 import type { EnvironmentKeys } from '../../core/payments/wallets/environment-keys.ts'
@@ -87,6 +88,8 @@ export interface Money {
   readonly faucet?: (address: Hex, amount: bigint) => Promise<void>
   /** Confirmations before a transfer is final. */
   readonly finality: bigint
+  /** Further networks on which callers can pay. */
+  readonly networks: readonly PaymentNetwork[]
 }
 
 export interface HubOptions {

@@ -28,6 +28,7 @@ import {
 } from '../../core/payments/wallets/environment-keys.ts'
 import { openWallet } from '../../core/payments/wallets/open-wallet.ts'
 import type { Money } from './options.ts'
+import { openNetwork } from './production-networks.ts'
 
 /** Confirmations before a small transfer is final. */
 export const FINALITY_BLOCKS = 10n
@@ -67,7 +68,10 @@ export async function openProductionMoney(
     const environmentKeys = environmentKeysOf(settings, spend.address, settling.gas)
     if (isProven) await refuseExcess(environmentKeys, chain, log)
     const wallets = { treasury, spend, environmentKeys }
-    const money = { chain, chainLogs, ...wallets, finality: FINALITY_BLOCKS, ...settling }
+    const networks = (settings.networks ?? []).map((each) => openNetwork(each, log))
+    const others = [...settling.others, ...networks.map((each) => each.treasury)]
+    const common = { chain, chainLogs, ...wallets, finality: FINALITY_BLOCKS }
+    const money = { ...common, ...settling, networks, others }
     return { money, transport, stop: () => pool.end() }
   } catch (error) {
     await pool.end()

@@ -81,6 +81,7 @@ class WorkerPool implements Servers {
         logins: sandbox.logins,
         rpcUrl: sandbox.rpcUrl,
         sellerPort: sandbox.sellerPort,
+        networks: sandbox.networks,
         magazinePort: sandbox.magazinePort,
       },
     )

@@ -7,6 +7,7 @@ import type { Ledger } from '../../core/ledger/ledger.ts'
 import type { Log } from '../../core/log.ts'
 import type { Micros } from '../../core/money.ts'
 import type { Chain } from '../../core/payments/chain/chain.ts'
+import type { PaymentNetwork } from '../../core/payments/networks.ts'
 import type { Claims } from '../../core/payments/receiving/claims.ts'
 import type { Offers } from '../../core/payments/receiving/offers.ts'
 import type { PendingTasks } from '../../core/runtime/pending-tasks.ts'
@@ -42,6 +43,8 @@ export interface CallDeps {
   readonly offers: Offers
   readonly signIns: SignInDeps
   readonly chain: Chain
+  /** Further networks on which callers can pay. */
+  readonly networks: readonly PaymentNetwork[]
   readonly calls: Pick<CallLog, 'add' | 'find' | 'insert' | 'withdraw'>
   readonly charges: CallCharges
   readonly receipts: Pick<Receipts, 'sign'>

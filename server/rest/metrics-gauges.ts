@@ -9,6 +9,7 @@ import {
   type LastVerification,
   readLastVerification,
 } from '../../core/ledger/verify/last-verification.ts'
+import { assetOf } from '../../core/payments/chain/asset.ts'
 import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
 import {
   type LedgerFigures,
@@ -20,9 +21,11 @@ import {
 } from '../../core/payments/operations/overview.ts'
 import {
   type BalancesDeps,
+  type NetworkBalance,
   readWalletBalances,
   type WalletBalances,
 } from '../../core/payments/operations/wallet-balances.ts'
+import { treasuryOn } from '../../core/reconciliation/wallets.ts'
 import type { GaugeValues, Samples } from './gauge-values.ts'
 import { operatingGauges } from './operating-gauges.ts'
 
@@ -137,15 +140,24 @@ function paymentGauges({ open, paused, outflow }: Snapshot): readonly GaugeValue
   ]
 }
 
-function walletGauges({ chain, ledger, gas }: WalletBalances): readonly GaugeValues[] {
+function walletGauges({ chain, ledger, gas, networks }: WalletBalances): readonly GaugeValues[] {
   const byWallet = (of: { readonly treasury: bigint; readonly spend: bigint }): Samples =>
     (['treasury', 'spend'] as const).map((wallet) => [{ wallet }, of[wallet]])
+  const further = (of: (network: NetworkBalance) => bigint | undefined): Samples =>
+    networks.flatMap((each) => {
+      const value = of(each)
+      const wallet = treasuryOn(assetOf(each.network).v1Network)
+      return value === undefined ? [] : [[{ wallet }, value] as const]
+    })
+  const books = [...byWallet(ledger), ...further((each) => each.ledger)]
+  const differences = [...byWallet(ledger.exceptions), ...further((each) => each.exceptions)]
+  const onChain = [...(chain ? byWallet(chain) : []), ...further((each) => each.chain)]
   const gauges: GaugeValues[] = [
     ['hub_chain_up', '1 if the blockchain node responds.', chain ? 1 : 0],
-    ['hub_ledger_wallet_microdollars', 'USDC balance in the ledger.', byWallet(ledger)],
-    ['hub_ledger_exceptions', 'Unexplained differences.', byWallet(ledger.exceptions)],
+    ['hub_ledger_wallet_microdollars', 'USDC balance in the ledger.', books],
+    ['hub_ledger_exceptions', 'Unexplained differences.', differences],
   ]
-  if (chain) gauges.push(['hub_wallet_usdc_microdollars', 'USDC on chain.', byWallet(chain)])
+  if (onChain.length > 0) gauges.push(['hub_wallet_usdc_microdollars', 'USDC on chain.', onChain])
   if (chain?.gas !== undefined) gauges.push(['hub_gas_gwei', 'ETH for gas on chain.', chain.gas])
   if (gas) gauges.push(['hub_gas_low', '1 if the gas wallet needs ETH soon.', gas.low ? 1 : 0])
   return gauges

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { PERMIT2_ADDRESS, x402UptoPermit2ProxyAddress } from '@x402/evm'
 import { elapsedMs, sleep, systemClock, withTimeout } from '../../core/clock.ts'
 import { processStartTime } from '../../core/db/lock.ts'
-import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { type Asset, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { MULTICALL3 } from '../../core/payments/chain/identity.ts'
 import { type ManagedProcess, startManagedProcess } from '../../core/runtime/managed-process.ts'
 import { freePort } from '../../core/runtime/net.ts'
@@ -23,6 +23,8 @@ export interface ChainOptions {
   readonly dataDir: string
   /** Port on 127.0.0.1; 0 picks a free one. */
   readonly port: number
+  /** Token of the chain, whose id and address it has. @defaultValue USDC on Base */
+  readonly asset?: Asset
   /** Number of the first block of a new chain. @defaultValue 0 */
   readonly firstBlock?: bigint
   /** Reports that the chain died or lost its state. */
@@ -36,7 +38,6 @@ export class ChainStartError extends Error {
 
 const FLAGS = [
   ['--host', '127.0.0.1'],
-  ['--chain-id', String(USDC_BASE.chainId)],
   // A block per payment, and one every two seconds, because the clock of an idle chain is old.
   ['--block-time', '2', '--mixed-mining'],
   // No well-known development keys: the wallets are random (wallets.ts).
@@ -51,8 +52,9 @@ const POLL_MS = 5
 const LAUNCH_ATTEMPTS = 3
 
 /**
- * Starts a chain that resembles Base, with test USDC at the real address. Continues from the state
- * of the last one in this data directory. Terminated when this process exits, even on SIGKILL.
+ * Starts a chain that resembles Base, or another network, with test USDC at the real address.
+ * Continues from the state of the last one in this data directory. Terminated when this process
+ * exits, even on SIGKILL.
  * @throws ChainStartError if there is no anvil for this platform, or it does not start
  */
 export async function startChain(options: ChainOptions): Promise<SandboxChain> {
@@ -173,18 +175,18 @@ function anvilProgram(): string {
 /** Starts anvil; tries another port if the free one was taken meanwhile. */
 async function launchAnvil(
   program: string,
-  { port: requestedPort, firstBlock = 0n }: ChainOptions,
+  { port: requestedPort, firstBlock = 0n, asset = USDC_BASE }: ChainOptions,
   { state, next, hasState: exists }: StateFiles,
 ): Promise<{ kept: ManagedProcess; rpcUrl: string }> {
   const begin = exists ? ['--load-state', state] : ['--number', String(firstBlock)]
-  const files = ['--dump-state', next, ...begin]
+  const files = ['--dump-state', next, ...begin, '--chain-id', String(asset.chainId)]
   for (let tries = 1; ; tries++) {
     const port = requestedPort === 0 ? await freePort() : requestedPort
     const rpcUrl = `http://127.0.0.1:${port}`
     if (await isReachable(rpcUrl))
       throw new ChainStartError(`Port ${port} is taken by another chain.`)
     const kept = startManagedProcess(program, [...FLAGS, '--port', String(port), ...files])
-    if (await waitUntilReady(kept, rpcUrl)) return { kept, rpcUrl }
+    if (await waitUntilReady(kept, rpcUrl, asset)) return { kept, rpcUrl }
     await kept.stop(0)
     if (requestedPort !== 0 || tries === LAUNCH_ATTEMPTS) {
       throw new ChainStartError(
@@ -194,7 +196,11 @@ async function launchAnvil(
   }
 }
 
-async function waitUntilReady(kept: ManagedProcess, rpcUrl: string): Promise<boolean> {
+async function waitUntilReady(
+  kept: ManagedProcess,
+  rpcUrl: string,
+  asset: Asset,
+): Promise<boolean> {
   const ended = kept.exited.then(
     () => true,
     () => true,
@@ -202,7 +208,7 @@ async function waitUntilReady(kept: ManagedProcess, rpcUrl: string): Promise<boo
   const deadline = elapsedMs() + READY_MS
   while (elapsedMs() < deadline) {
     if (await isReachable(rpcUrl)) {
-      await deployContracts(rpcUrl)
+      await deployContracts(rpcUrl, asset)
       return true
     }
     if (await Promise.race([ended, sleep(POLL_MS).then(() => false)])) return false
@@ -216,8 +222,8 @@ const isReachable = (rpcUrl: string): Promise<boolean> =>
     () => false,
   )
 
-async function deployContracts(rpcUrl: string): Promise<void> {
-  await callRpc(rpcUrl, 'anvil_setCode', [USDC_BASE.address, contracts.DevUSDC.deployed])
+async function deployContracts(rpcUrl: string, { address }: Asset): Promise<void> {
+  await callRpc(rpcUrl, 'anvil_setCode', [address, contracts.DevUSDC.deployed])
   // Libraries call it to find out why a payment is invalid.
   await callRpc(rpcUrl, 'anvil_setCode', [MULTICALL3, contracts.MiniMulticall3.deployed])
   // Payments of at most an amount (x402 scheme `upto`) go through them.

@@ -8,12 +8,13 @@ import { createPool } from '../../core/db/pool.ts'
 import type { SandboxHosts } from '../../core/egress/sandbox.ts'
 import type { Log } from '../../core/log.ts'
 import { type Micros, micros } from '../../core/money.ts'
-import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { type Network, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { openChain } from '../../core/payments/chain/chain.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import type { Money } from '../boot/options.ts'
 import { type SandboxChain, startChain } from './chain.ts'
 import { type Magazine, startMagazine } from './magazine.ts'
+import { type NetworkPlace, openSandboxNetwork, startNetworks } from './networks.ts'
 import { type ReplacedChain, replaceChain } from './replace-chain.ts'
 import { callRpc } from './rpc.ts'
 import { startSeller } from './seller.ts'
@@ -32,6 +33,8 @@ export interface SandboxPlace {
   /** Port on 127.0.0.1, like the next one. */
   readonly sellerPort: number
   readonly magazinePort: number
+  /** Chains of the further networks on which callers can pay. */
+  readonly networks: readonly NetworkPlace[]
 }
 
 /** The environment of a hub with test money, all on this machine. */
@@ -68,6 +71,8 @@ export async function startSandbox(options: {
   /** Logins of an external database; undefined: the built-in one. */
   readonly logins: LoginOptions | undefined
   readonly log: Log
+  /** CAIP-2 names of further networks on which callers can pay. @defaultValue none */
+  readonly networks?: readonly Network[]
   /** True to archive the chain and start a new one. @defaultValue false */
   readonly resetsChain?: boolean
 }): Promise<Sandbox> {
@@ -103,17 +108,10 @@ export async function startSandbox(options: {
     await fundWallets(rpcUrl, wallets, !resetsChain)
     const pool = createPool(database.url, { max: 4, role: 'hub_app', pooled: database.pooled })
     stops.push(() => pool.end())
-    const money = createMoney(wallets, rpcUrl, pool)
-    const seller = await startSeller({
-      facilitator: money.facilitator,
-      payTo: wallets.seller.account.address,
-      network: USDC_BASE.network,
-    })
-    stops.push(() => seller.stop())
-    const magazine = await startMagazine()
-    stops.push(() => magazine.stop())
-    const ports = { sellerPort: Number(new URL(seller.url).port), magazinePort: magazine.port }
-    const sandbox = describeSandbox({ logins, rpcUrl, ...ports }, wallets, money)
+    const networks = await startNetworks(options, wallets, stops)
+    const money = createMoney(wallets, { rpcUrl, networks }, pool, options.log)
+    const { magazine, ...ports } = await startSites(wallets, money, stops)
+    const sandbox = describeSandbox({ logins, rpcUrl, networks, ...ports }, wallets, money)
     const { replaced: replacedChain } = chain
     const isPrepared = !replacedChain && (await sellsPages(pool, wallets))
     return { ...sandbox, database, magazine, replacedChain, isPrepared, stop }
@@ -121,6 +119,24 @@ export async function startSandbox(options: {
     await stop()
     throw error
   }
+}
+
+/**
+ * Starts the sample seller and the sample site.
+ * @param stops gets what stops them
+ */
+async function startSites(
+  { seller: { account } }: Wallets,
+  { facilitator }: Money,
+  stops: (() => Promise<void>)[],
+) {
+  const { network } = USDC_BASE
+  const seller = await startSeller({ facilitator, payTo: account.address, network })
+  stops.push(() => seller.stop())
+  const magazine = await startMagazine()
+  stops.push(() => magazine.stop())
+  const sellerPort = Number(new URL(seller.url).port)
+  return { magazine, sellerPort, magazinePort: magazine.port }
 }
 
 /** Joins a sandbox that another process of this data directory has started. */
@@ -132,7 +148,7 @@ export async function joinSandbox(
   const wallets = await openWallets(dataDir)
   const database = await openLogins(place.logins, (text) => log.info(text))
   const pool = createPool(database.url, { max: 4, role: 'hub_app', pooled: database.pooled })
-  const money = createMoney(wallets, place.rpcUrl, pool)
+  const money = createMoney(wallets, place, pool, log)
   const sandbox = describeSandbox(place, wallets, money)
   return { ...sandbox, database, isPrepared: true, stop: () => pool.end() }
 }
@@ -160,7 +176,12 @@ const describeSandbox = (place: SandboxPlace, wallets: Wallets, money: Money) =>
   ]),
 })
 
-function createMoney(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
+function createMoney(
+  wallets: Wallets,
+  { rpcUrl, networks }: Pick<SandboxPlace, 'rpcUrl' | 'networks'>,
+  pool: Pool,
+  log: Log,
+): Money {
   const { network } = USDC_BASE
   const { key } = wallets.gas
   const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
@@ -174,6 +195,7 @@ function createMoney(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
     others: [wallets.gas.account.address],
     faucet: (address, usdc) => fund(rpcUrl, address, { usdc }),
     finality: SANDBOX_FINALITY,
+    networks: networks.map((place) => openSandboxNetwork(place, wallets, pool, log)),
   }
 }
 

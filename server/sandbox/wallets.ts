@@ -85,7 +85,12 @@ export interface Funds {
 }
 
 /** Sends test money and waits until it is mined. @throws Error if that takes more than 5 s */
-export async function fund(rpcUrl: string, address: Hex, { usdc, wei }: Funds): Promise<void> {
+export async function fund(
+  rpcUrl: string,
+  address: Hex,
+  { usdc, wei }: Funds,
+  token: Hex = USDC_BASE.address,
+): Promise<void> {
   if (wei !== undefined) await callRpc(rpcUrl, 'anvil_setBalance', [address, hex(wei)])
   if (usdc === undefined) return
   // A new address that the local chain impersonates, so that concurrent mints do not share a
@@ -98,7 +103,7 @@ export async function fund(rpcUrl: string, address: Hex, { usdc, wei }: Funds): 
     functionName: 'mint',
     args: [address, usdc],
   })
-  const transaction = { from, to: USDC_BASE.address, data, gas: hex(200_000n) }
+  const transaction = { from, to: token, data, gas: hex(200_000n) }
   const hash = await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
   const deadline = elapsedMs() + MINED_MS
   while ((await callRpc(rpcUrl, 'eth_getTransactionReceipt', [hash])) === null) {

@@ -60,6 +60,7 @@ const hub = await openHub({
       { url: options.facilitatorUrl, chain, log },
     ),
     gas: ownFacilitator.gas,
+    networks: [],
     treasury,
     spend,
     others: [ownFacilitator.address],

@@ -72,7 +72,7 @@ export function itSurvivesFaults(hub: () => TestHub, payer: MeteredPayer): void 
     const deps = hub().hub.paymentDeps
     await call('whole', steps, payment)
     const payers = payer.account().address.toLowerCase()
-    const taken = await deps.claims.takeUnfinished(0, 1_000)
+    const taken = await deps.claims.takeUnfinished(0, 1_000, deps.asset.network)
     const claim = taken.find(({ key }) => key.payer === payers)!
     const early: Claim = { ...claim, amount: claim.authorized!, state: 'claimed' }
     deps.claims.takeUnfinished = async () => [early]

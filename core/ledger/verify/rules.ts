@@ -27,7 +27,8 @@ const AGENT = 'liabilities:agents:%:credits'
 const PROVIDER = 'liabilities:providers:%'
 const EARNER = `${PROVIDER},income:services:%`
 const WALLET = 'assets:usdc:base:%'
-const IN_TRANSIT = 'assets:usdc:base:in-transit'
+const ANY_WALLET = 'assets:usdc:%'
+const RECEIVED = 'assets:usdc:%:in-transit'
 const SPEND = 'assets:usdc:base:spend'
 const SELLERS = 'liabilities:x402-out:in-transit'
 const PAYOUTS = 'liabilities:payouts:in-transit'
@@ -43,9 +44,9 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
   2: callStep('call.settled', 2),
   3: callStep('call.released', 2),
   4: callStep('call.expired', 2),
-  16: single('credits.purchased', IN_TRANSIT, AGENT),
-  17: single('receipt.confirmed', 'assets:usdc:base:treasury', IN_TRANSIT),
-  18: single('call.sold', IN_TRANSIT, `${EARNER},income:commission`),
+  16: single('credits.purchased', RECEIVED, AGENT),
+  17: single('receipt.confirmed', 'assets:usdc:%:treasury', RECEIVED),
+  18: single('call.sold', RECEIVED, `${EARNER},income:commission`),
   19: single('external.confirmed', SELLERS, SPEND),
   20: single('external.refunded', SELLERS, AGENT),
   21: single('payout.started', PROVIDER, PAYOUTS),
@@ -72,8 +73,8 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
   ),
   33: manual('facilitator.charged', 'expenses:facilitator', WALLET),
   34: single('wallet.moved', WALLET, WALLET),
-  35: manual('surplus.found', WALLET, SUSPENSE),
-  36: manual('shortfall.found', 'expenses:reconciliation-difference', WALLET),
+  35: manual('surplus.found', ANY_WALLET, SUSPENSE),
+  36: manual('shortfall.found', 'expenses:reconciliation-difference', ANY_WALLET),
   37: manual('deposit.identified', SUSPENSE, AGENT),
   38: manual('receivable.recovered', PROVIDER, RECEIVABLE),
   39: {
@@ -81,7 +82,7 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
     needs: ['author', 'reason', 'provider'],
   },
   40: manual('balance.adjusted', ANY, ANY),
-  41: single('receipt.vanished', `${AGENT},expenses:x402-loss`, IN_TRANSIT),
+  41: single('receipt.vanished', `${AGENT},expenses:x402-loss`, RECEIVED),
   42: single('payout.gathered', GATHERING, GATHERING),
   43: {
     ...manual(

@@ -11,6 +11,7 @@ import {
 import { base } from 'viem/op-stack'
 import { elapsedMs } from '../../clock.ts'
 import { singleFlight } from '../../runtime/cache.ts'
+import { USDC_BASE } from './asset.ts'
 import { type ChainIdentity, findDifference } from './identity.ts'
 
 /** Opens connections to the hub's node. */
@@ -96,7 +97,10 @@ export function provenNode(
       return
     }
     provenAt = Number.NEGATIVE_INFINITY
-    refused = { at: startedAt, error: new WrongChain(`The node is not on Base: ${difference}.`) }
+    refused = {
+      at: startedAt,
+      error: new WrongChain(`The node is not on ${chainName(identity)}: ${difference}.`),
+    }
     onRefused(refused.error)
     throw refused.error
   })
@@ -123,6 +127,9 @@ export function provenNode(
     },
   }
 }
+
+const chainName = ({ asset: { network, v1Network } }: ChainIdentity): string =>
+  network === USDC_BASE.network ? 'Base' : v1Network
 
 /** Returns true if no response arrived. A response with an error status is from the same node. */
 const isLostConnection = (error: unknown): boolean =>

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { NetworkName } from '../../ledger/events.ts'
 import { GAS, IN_TRANSIT, SPEND, walletOf } from '../../ledger/postings.ts'
 
 /** States of payments whose outcome or finality is open. */
@@ -185,14 +186,44 @@ export interface LedgerBalances {
   readonly exceptions: { readonly treasury: bigint; readonly spend: bigint }
 }
 
-export async function readLedgerBalances(pool: Pool): Promise<LedgerBalances> {
-  const { rows: held } = await pool.query<{ code: string; amount: bigint }>(
+/** Reads the balances of accounts, debit-positive. */
+async function readHeld(pool: Pool, codes: readonly string[]): Promise<(code: string) => bigint> {
+  const { rows } = await pool.query<{ code: string; amount: bigint }>(
     `SELECT a.code, -sum(b.balance)::bigint AS amount
      FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
      WHERE a.code = ANY ($1) GROUP BY a.code`,
-    [[TREASURY, IN_TRANSIT, SPEND, GAS]],
+    [codes],
   )
-  const amountOf = (code: string): bigint => held.find((each) => each.code === code)?.amount ?? 0n
+  return (code) => rows.find((each) => each.code === code)?.amount ?? 0n
+}
+
+/** Treasury on a further network, in microdollars. */
+export interface LedgerTreasury {
+  /** Received amounts, final and in transit. */
+  readonly ledger: bigint
+  /** The part that is not final. */
+  readonly received: bigint
+  /** Unresolved differences found by reconciliation. */
+  readonly exceptions: bigint
+}
+
+export async function readLedgerTreasury(
+  pool: Pool,
+  network: NetworkName,
+): Promise<LedgerTreasury> {
+  const received = walletOf('in-transit', network)
+  const amountOf = await readHeld(pool, [received, walletOf('treasury', network)])
+  const { rows } = await pool.query<{ exceptions: bigint }>(
+    `SELECT count(*) AS exceptions FROM hub.reconciliation_exception
+     WHERE wallet = 'treasury:' || $1 AND resolved_at IS NULL`,
+    [network],
+  )
+  const ledger = amountOf(received) + amountOf(walletOf('treasury', network))
+  return { ledger, received: amountOf(received), exceptions: rows[0]!.exceptions }
+}
+
+export async function readLedgerBalances(pool: Pool): Promise<LedgerBalances> {
+  const amountOf = await readHeld(pool, [TREASURY, IN_TRANSIT, SPEND, GAS])
   const { rows } = await pool.query<{ signed: bigint; ofTreasury: bigint; ofSpend: bigint }>(
     `SELECT (SELECT coalesce(sum(amount), 0)::bigint FROM (
           SELECT amount FROM hub.payment_intent WHERE state IN (${OPEN_OUT})

@@ -1,31 +1,28 @@
 import type { Clock } from '../../clock.ts'
-import type { AccountRef, HoldRef, HoldState, Ledger } from '../../ledger/ledger.ts'
-import { EXTERNAL_SELLERS, IN_TRANSIT, X402_LOSS } from '../../ledger/postings.ts'
+import type { HoldRef, HoldState, Ledger } from '../../ledger/ledger.ts'
+import { EXTERNAL_SELLERS } from '../../ledger/postings.ts'
 import type { Log } from '../../log.ts'
 import { type Micros, micros } from '../../money.ts'
 import { componentOf, logFailure, outagesOf } from '../../outages.ts'
 import type { Asset } from '../chain/asset.ts'
-import type { Chain } from '../chain/chain.ts'
 import { judgeTransaction, type PaidVerdict, type PaymentVerdict } from '../chain/verdict.ts'
+import { componentOn, type PaymentChains } from '../networks.ts'
 import type { Intent, Intents } from '../paying/intents.ts'
 import { judgeSent } from '../paying/judge-sent.ts'
 import { postEntry } from '../post-entry.ts'
-import { type Claim, isClosed } from '../receiving/claim.ts'
 import type { Claims } from '../receiving/claims.ts'
 import type { Deposits } from '../receiving/deposits.ts'
-import { judgeClaim } from '../receiving/find-settled.ts'
-import { postPayment } from '../receiving/post-payment.ts'
+import { accountOnShardOf, resolveClaim } from './resolve-claim.ts'
 
-export interface ResolveDeps {
+export interface ResolveDeps extends PaymentChains {
   readonly ledger: Ledger
-  readonly chain: Chain
   readonly claims: Claims
   readonly intents: Intents
   readonly deposits: Deposits
   readonly clock: Clock
   readonly log: Log
   readonly asset: Asset
-  /** Confirmations after which a small transfer is final. */
+  /** Confirmations on Base after which a small transfer is final. */
   readonly finality: bigint
 }
 
@@ -36,8 +33,8 @@ const BATCH_SIZE = 100
 const BATCHES_MAX = 50
 
 /**
- * Resolves payments with an open outcome or finality by the chain and posts the result. Entries are
- * idempotent by id, so concurrent runs and requests post each result once.
+ * Resolves payments on Base with an open outcome or finality by the chain and posts the result.
+ * Entries are idempotent by id, so concurrent runs and requests post each result once.
  * @param olderThanSeconds skips payments that a request is probably still processing
  * @returns the number of payments still open
  */
@@ -55,23 +52,15 @@ export async function resolvePayments(deps: ResolveDeps, olderThanSeconds = 5): 
 }
 
 async function resolveBatch(deps: ResolveDeps, olderThanSeconds: number): Promise<boolean[]> {
-  const claims = await deps.claims.takeUnfinished(olderThanSeconds, BATCH_SIZE)
+  const claims = await takeClaims(deps, olderThanSeconds)
   const intents = await deps.intents.takeUnfinished(olderThanSeconds, BATCH_SIZE)
-  const attempt = (resolve: () => Promise<boolean>) =>
-    resolve().catch((err: unknown) => {
-      const component = componentOf(err) ?? COMPONENT
-      logFailure(deps.log, 'warn', { err, component }, 'a payment could not be resolved yet')
-      return false
-    })
+  const attempt = (resolve: () => Promise<boolean>) => tryResolving(deps, resolve)
   const isMetered = ({ authorized }: Intent) => authorized !== null
   const work = [
     ...claims.map((claim) => () => resolveClaim(deps, claim)),
     ...intents.filter((each) => !isMetered(each)).map((each) => () => resolveIntent(deps, each)),
   ]
-  const outcomes: boolean[] = []
-  while (work.length > 0) {
-    outcomes.push(...(await Promise.all(work.splice(0, CONCURRENCY).map(attempt))))
-  }
+  const outcomes = await resolveAll(deps, work)
   // One after another, so that a transfer settles one purchase.
   for (const intent of intents.filter(isMetered)) {
     outcomes.push(await attempt(() => resolveIntent(deps, intent)))
@@ -82,69 +71,52 @@ async function resolveBatch(deps: ResolveDeps, olderThanSeconds: number): Promis
 /** Concurrent requests to the node and entries posted in one group commit. */
 const CONCURRENCY = 50
 
-async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
-  const { claims, ledger } = deps
-  const { amount: value, key } = claim
-  const verdict = await judgeClaim(deps, claim)
-  const isAbandoned = isClosed(claim)
-  if (verdict.is === 'open') return isAbandoned // nothing more is expected
-  if (verdict.is === 'void') {
-    if (await isLowered(claims, claim)) return false
-    if (await claims.isPosted(claim)) await postVanishedReceipt(deps, claim)
-    if (!isAbandoned) await claims.conclude(claim.key, 'failed')
-    const isOwed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
-    if (isOwed && (await claims.wasServed(claim)))
-      await claims.trust.distrust(key.payer, 'never_settled')
-    return true
-  }
-  const deposit = await isDeposit(claims, claim)
-  if (claim.state === 'released' && !(await claims.reopen(claim, deposit))) return false
-  const { tx } = verdict
-  if (deposit) await deps.deposits.post(claim)
-  else await postPayment(ledger, claim, tx) // in case of a crash between settling and posting
-  const event = { type: 'receipt.confirmed', amount: value as Micros } as const
-  const owner = await ledger.account(IN_TRANSIT)
-  await postEntry(ledger, event, { owner, id: claim.id, meta: { tx } })
-  // Its request may have died after it stored the response, which the payer gets by its payment.
-  await claims.conclude(claim.key, 'confirmed', tx, await claims.wasServed(claim))
-  return true
-}
-
-/** Returns true if the settlement of a metered call began after its claim was read. */
-async function isLowered(claims: Claims, { key, amount, authorized }: Claim): Promise<boolean> {
-  return authorized !== null && (await claims.find(key))?.amount !== amount
-}
-
 /**
- * Returns true if the payment of a call buys nothing: its payer was told that it failed, or has
- * paid for the same request again after a refusal, as when a facilitator settles a payment that it
- * was only asked to verify. One that is already posted stays what it is.
+ * Resolves received payments on the further networks, each by its own chain and independent of the
+ * others: a node that does not respond delays only the payments on its network.
+ * @returns the number of payments still open
  */
-async function isDeposit(claims: Claims, claim: Claim): Promise<boolean> {
-  if (claim.deposited) return true
-  if (claim.purpose !== 'call' || !isClosed(claim)) return false
-  if (claim.state === 'released' && !(await claims.wasPaidAgain(claim))) return false
-  return !(await claims.isPosted(claim))
+export async function resolveNetworkPayments(
+  deps: ResolveDeps,
+  olderThanSeconds = 5,
+): Promise<number> {
+  const { networks = [] } = deps
+  const open = await Promise.all(
+    networks.map(async (network) => {
+      const of = { ...deps, ...network }
+      const claims = await takeClaims(of, olderThanSeconds)
+      const outcomes = await resolveAll(
+        of,
+        claims.map((claim) => () => resolveClaim(of, claim)),
+      )
+      return outcomes.filter((done) => !done).length
+    }),
+  )
+  return open.reduce((sum, each) => sum + each, 0)
 }
 
-/** Reverses a posted payment that a reorganization of the chain removed. */
-async function postVanishedReceipt({ ledger, log }: ResolveDeps, claim: Claim): Promise<void> {
-  const { id, amount, payee, purpose, key } = claim
-  const credits = await ledger.account(payee)
-  const left = purpose === 'credits' ? await ledger.balance(payee) : (0n as Micros)
-  const recovered = left < amount ? left : (amount as Micros)
-  const lost = (amount - recovered) as Micros
-  log.error(
-    { claim: id, payer: key.payer, amount: String(amount) },
-    'a posted payment vanished from the chain',
-  )
-  const owner = await accountOnShardOf(credits, ledger.account(X402_LOSS))
-  const event = { type: 'receipt.vanished', credits: payee, recovered, lost } as const
-  const meta = { payer: key.payer, nonce: key.nonce }
-  const outcome = await ledger.post(event, { owner, id, meta })
-  // A replay with other terms is fine: it was reversed before, with another credit balance.
-  if (outcome === 'insufficient_funds') throw new Error(`receipt.vanished ${id}: ${outcome}`)
+const takeClaims = ({ claims, asset }: ResolveDeps, olderThanSeconds: number) =>
+  claims.takeUnfinished(olderThanSeconds, BATCH_SIZE, asset.network)
+
+async function resolveAll(deps: ResolveDeps, work: (() => Promise<boolean>)[]): Promise<boolean[]> {
+  const outcomes: boolean[] = []
+  while (work.length > 0) {
+    const some = work.splice(0, CONCURRENCY)
+    outcomes.push(...(await Promise.all(some.map((resolve) => tryResolving(deps, resolve)))))
+  }
+  return outcomes
 }
+
+/** Returns false for a payment that could not be resolved yet. */
+const tryResolving = (
+  { log, asset }: ResolveDeps,
+  resolve: () => Promise<boolean>,
+): Promise<boolean> =>
+  resolve().catch((err: unknown) => {
+    const component = componentOn(componentOf(err) ?? COMPONENT, asset.network)
+    logFailure(log, 'warn', { err, component }, 'a payment could not be resolved yet')
+    return false
+  })
 
 async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean> {
   const { intents, ledger } = deps
@@ -242,12 +214,6 @@ async function settleHold(ledger: Ledger, hold: HoldRef, amount: bigint): Promis
 
 const isReturned = (state: HoldState | undefined): boolean =>
   state === 'released' || state === 'expired'
-
-/** Places a sharded account on the shard of the first account. */
-const accountOnShardOf = async (
-  { shard }: AccountRef,
-  account: Promise<AccountRef>,
-): Promise<AccountRef> => ({ ...(await account), shard })
 
 /** Releases the hold of a payment that was never taken, or refunds its charge. */
 async function releaseOrRefund(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<void> {

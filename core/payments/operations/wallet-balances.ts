@@ -8,7 +8,13 @@ import {
   readGasState,
   WEI_PER_GWEI,
 } from '../facilitators/gas-wallet.ts'
-import { type LedgerBalances, readLedgerBalances } from './overview.ts'
+import type { PaymentNetwork } from '../networks.ts'
+import {
+  type LedgerBalances,
+  type LedgerTreasury,
+  readLedgerBalances,
+  readLedgerTreasury,
+} from './overview.ts'
 
 export interface BalancesDeps {
   readonly pool: Pool
@@ -17,6 +23,8 @@ export interface BalancesDeps {
   readonly spend: Hex
   /** Undefined if an external facilitator settles. */
   readonly gas: GasWallet | undefined
+  /** Further networks on which callers can pay. */
+  readonly networks: readonly PaymentNetwork[]
 }
 
 /** Balances on chain after a block, in microdollars; gas in gwei, rounded down. */
@@ -28,12 +36,22 @@ export interface ChainBalances {
   readonly gas: bigint | undefined
 }
 
+/** Treasury on a further network, in microdollars. */
+export interface NetworkBalance extends LedgerTreasury {
+  /** CAIP-2. */
+  readonly network: string
+  readonly address: Hex
+  /** Balance on its chain; undefined if its node does not respond in time. */
+  readonly chain: bigint | undefined
+}
+
 export interface WalletBalances {
   /** Undefined if the node does not respond in time. */
   readonly chain: ChainBalances | undefined
   readonly ledger: LedgerBalances
   /** Last check of the gas wallet by the hub's job. */
   readonly gas: GasState | undefined
+  readonly networks: readonly NetworkBalance[]
 }
 
 const NODE_TIMEOUT_MS = 3_000
@@ -43,12 +61,25 @@ export async function readWalletBalances(
   deps: BalancesDeps,
   timeoutMs = NODE_TIMEOUT_MS,
 ): Promise<WalletBalances> {
-  const [chain, ledger, gas] = await Promise.all([
+  const [chain, ledger, gas, networks] = await Promise.all([
     withTimeout(timeoutMs, readChainBalances(deps)),
     readLedgerBalances(deps.pool),
     readGasState(deps.pool),
+    Promise.all(deps.networks.map((network) => readNetworkBalance(deps, network, timeoutMs))),
   ])
-  return { chain, ledger, gas }
+  return { chain, ledger, gas, networks }
+}
+
+async function readNetworkBalance(
+  { pool }: BalancesDeps,
+  { asset: { network, v1Network }, chain, treasury: address }: PaymentNetwork,
+  timeoutMs: number,
+): Promise<NetworkBalance> {
+  const [ledger, balance] = await Promise.all([
+    readLedgerTreasury(pool, v1Network),
+    withTimeout(timeoutMs, chain.balanceOf(address)),
+  ])
+  return { ...ledger, network, address, chain: balance }
 }
 
 /** @throws Error if the node does not respond */

@@ -38,7 +38,7 @@ import { sponsoredApprovalOf } from './sponsored-approval.ts'
  * @throws Fault `payment_identifier_reused`
  */
 export async function acceptPayment(
-  deps: Pick<AcceptDeps, 'claims' | 'offers' | 'chain'>,
+  deps: Pick<AcceptDeps, 'claims' | 'offers' | 'chain' | 'networks'>,
   header: string,
   terms: SaleTerms,
   purchase: Omit<Purchase, keyof PaymentTerms>,
@@ -159,16 +159,23 @@ function acceptTerms(
 ): AcceptedTerms | undefined {
   const requirementOf = (isUpfront: boolean) =>
     offers.requirements({ ...terms, upfront: isUpfront })
-  const matches = (isUpfront: boolean) => offers.match(requirementOf(isUpfront), payment)
-  const accepting = (isUpfront: boolean, isExact: boolean) => {
-    const requirement = requirementOf(isUpfront)
+  const matching = (isUpfront: boolean) => offers.match(requirementOf(isUpfront), payment)
+  const accepting = (requirement: AcceptedTerms['requirement'], isExact: boolean) => {
     const { maxTimeoutSeconds, extra } = requirement
     const accepted = { ...payment.accepted, maxTimeoutSeconds, extra }
     return { payment: { ...payment, x402Version: 2 as const, accepted }, requirement, isExact }
   }
-  if (matches(upfront)) return accepting(upfront, !(upfront && terms.isMetered))
-  if (upfront) return matches(false) ? accepting(false, false) : undefined
-  return terms.upfront && matches(true) ? accepting(false, true) : undefined
+  const exact = matching(upfront)
+  if (exact) return accepting(exact, !(upfront && terms.isMetered))
+  const other = upfront || terms.upfront ? matching(!upfront) : undefined
+  if (!other) return undefined
+  return upfront ? accepting(other, false) : accepting(withoutFlow(other), true)
+}
+
+/** Returns a requirement of an upfront payment as one that is settled after the work. */
+function withoutFlow(requirement: AcceptedTerms['requirement']): AcceptedTerms['requirement'] {
+  const { paymentFlow: _, ...extra } = requirement.extra
+  return { ...requirement, extra }
 }
 
 function readOrRefuse(offers: Offers, header: string) {

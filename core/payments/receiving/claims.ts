@@ -160,16 +160,20 @@ export class Claims {
   }
 
   /**
-   * Takes claims whose outcome or finality is unknown, least recently checked first, so that
-   * unresolvable ones do not block others. Failed claims are watched until their authorization has
-   * expired and a last settlement is final, because anyone who has it may still settle it. Pending
-   * ones are taken after a second.
+   * Takes claims of one network whose outcome or finality is unknown, least recently checked
+   * first, so that unresolvable ones do not block others. Failed claims are watched until their
+   * authorization has expired and a last settlement is final, because anyone who has it may still
+   * settle it. Pending ones are taken after a second.
    */
-  async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
+  async takeUnfinished(
+    olderThanSeconds: number,
+    limit: number,
+    network: string,
+  ): Promise<readonly Claim[]> {
     const { rows } = await this.#pool.query<ClaimRow>(
       `UPDATE hub.payment_claim SET changed_at = now() WHERE id IN (
          SELECT id FROM hub.payment_claim
-         WHERE state IN ('claimed', 'pending', 'settled', 'failed', 'released')
+         WHERE network = $4 AND state IN ('claimed', 'pending', 'settled', 'failed', 'released')
            AND (state NOT IN ('failed', 'released')
              OR changed_at < valid_before + CASE WHEN amount < $3 THEN interval '1 minute'
                ELSE interval '30 minutes' END)
@@ -178,7 +182,7 @@ export class Claims {
          ORDER BY state IN ('settled', 'failed', 'released'), changed_at
          LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${CLAIM_COLUMNS}`,
-      [olderThanSeconds, limit, SLOWLY_FINAL_FROM],
+      [olderThanSeconds, limit, SLOWLY_FINAL_FROM, network],
     )
     return rows.map(toClaim)
   }
@@ -214,13 +218,13 @@ export class Claims {
     return rowCount === 1
   }
 
-  /** Returns true if the payer has paid for the same request by another payment. */
+  /** Returns true if the payer has paid for the same request by another one, on any network. */
   async wasPaidAgain({ id, key, requestHash }: Claim): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `SELECT FROM hub.payment_claim WHERE network = $1 AND asset = $2 AND payer = $3
-         AND request_hash = $4 AND id <> $5 AND state IN ('settled', 'confirmed')
-         AND claimed_at >= (SELECT claimed_at FROM hub.payment_claim WHERE id = $5) LIMIT 1`,
-      [key.network, key.asset, key.payer, requestHash, id],
+      `SELECT FROM hub.payment_claim WHERE payer = $1
+         AND request_hash = $2 AND id <> $3 AND state IN ('settled', 'confirmed')
+         AND claimed_at >= (SELECT claimed_at FROM hub.payment_claim WHERE id = $3) LIMIT 1`,
+      [key.payer, requestHash, id],
     )
     return rowCount === 1
   }

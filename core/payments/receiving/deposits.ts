@@ -2,9 +2,11 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { findOrCreatePrincipal, oldestMainKey } from '../../identity/main-keys.ts'
 import { derivedUuid, instantOf } from '../../ids.ts'
+import type { NetworkName } from '../../ledger/events.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { creditsOf, SUSPENSE } from '../../ledger/postings.ts'
 import type { Micros } from '../../money.ts'
+import { assetOf } from '../chain/asset.ts'
 import { postEntry } from '../post-entry.ts'
 import { type Claim, REFUND_HOURS } from './claim.ts'
 import { refundSale } from './refund-sale.ts'
@@ -45,7 +47,7 @@ export class Deposits {
    * Posts the payment of a claim that buys nothing as a deposit of its payer. The claim cannot be
    * used again. Repeated calls post once.
    */
-  async post({ id, amount, key: { payer: wallet } }: Claim): Promise<void> {
+  async post({ id, amount, key: { payer: wallet, network } }: Claim): Promise<void> {
     await this.#pool.query(
       `WITH claim AS (UPDATE hub.payment_claim SET deposited = true WHERE id = $2)
        INSERT INTO hub.wallet_deposit (id, wallet, amount, credited_to, is_suspended)
@@ -59,8 +61,9 @@ export class Deposits {
       [id],
     )
     const deposit = rows[0]!
-    if (deposit.isSuspended) await this.#suspend(deposit)
-    else await this.#credit(deposit)
+    const { v1Network } = assetOf(network)
+    if (deposit.isSuspended) await this.#suspend(deposit, v1Network)
+    else await this.#creditReceived(deposit, v1Network)
   }
 
   /**
@@ -105,13 +108,18 @@ export class Deposits {
          WHERE id = $2 RETURNING ${COLUMNS}`,
         [wallet, id],
       )
-      if (assigned[0]) await this.#credit(assigned[0])
+      if (assigned[0]) await this.#creditSuspended(assigned[0])
     }
   }
 
-  async #suspend({ id, wallet, amount }: Deposit): Promise<void> {
+  async #suspend({ id, wallet, amount }: Deposit, network: NetworkName): Promise<void> {
     const owner = await this.#suspenseOf(wallet)
-    const event = { type: 'surplus.found', wallet: 'in-transit', amount: amount as Micros } as const
+    const event = {
+      type: 'surplus.found',
+      wallet: 'in-transit',
+      amount: amount as Micros,
+      network,
+    } as const
     const reason = 'a payment reported as failed arrived; its wallet has no key'
     await postEntry(this.#ledger, event, {
       owner,
@@ -120,21 +128,30 @@ export class Deposits {
     })
   }
 
-  async #credit({ id, wallet, amount, creditedTo, isSuspended }: Deposit): Promise<void> {
-    const credits = creditsOf(creditedTo!)
-    if (isSuspended) {
-      const event = { type: 'deposit.identified', credits, amount: amount as Micros } as const
-      const reason = 'the wallet that paid it has a key'
-      await postEntry(this.#ledger, event, {
-        owner: await this.#suspenseOf(wallet),
-        id: derivedUuid(instantOf(id), `credit of deposit ${id}`),
-        meta: { payer: wallet, author: AUTHOR, reason },
-      })
-    } else {
-      const event = { type: 'credits.purchased', credits, amount: amount as Micros } as const
-      const owner = await this.#ledger.account(credits)
-      await postEntry(this.#ledger, event, { owner, id, meta: { payer: wallet } })
-    }
+  /** Credits a deposit that just arrived on a network. */
+  async #creditReceived(deposit: Deposit, network: NetworkName): Promise<void> {
+    const { id, wallet } = deposit
+    const [credits, amount] = [creditsOf(deposit.creditedTo!), deposit.amount as Micros]
+    const event = { type: 'credits.purchased', credits, amount, network } as const
+    const owner = await this.#ledger.account(credits)
+    await postEntry(this.#ledger, event, { owner, id, meta: { payer: wallet } })
+    await this.#noteCredited(id)
+  }
+
+  async #creditSuspended(deposit: Deposit): Promise<void> {
+    const { id, wallet } = deposit
+    const [credits, amount] = [creditsOf(deposit.creditedTo!), deposit.amount as Micros]
+    const event = { type: 'deposit.identified', credits, amount } as const
+    const reason = 'the wallet that paid it has a key'
+    await postEntry(this.#ledger, event, {
+      owner: await this.#suspenseOf(wallet),
+      id: derivedUuid(instantOf(id), `credit of deposit ${id}`),
+      meta: { payer: wallet, author: AUTHOR, reason },
+    })
+    await this.#noteCredited(id)
+  }
+
+  async #noteCredited(id: string): Promise<void> {
     await this.#pool.query('UPDATE hub.wallet_deposit SET credited_at = now() WHERE id = $1', [id])
   }
 

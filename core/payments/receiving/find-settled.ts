@@ -1,7 +1,6 @@
 import { withTimeout } from '../../clock.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { type Hex, USDC_BASE } from '../chain/asset.ts'
-import type { Chain } from '../chain/chain.ts'
+import { assetOf, type Hex } from '../chain/asset.ts'
 import {
   blockBefore,
   judgeAuthorization,
@@ -10,6 +9,7 @@ import {
   type PaymentVerdict,
   type VerdictDeps,
 } from '../chain/verdict.ts'
+import { chainOf, type PaymentChains } from '../networks.ts'
 import type { Claim } from './claim.ts'
 import type { Claims } from './claims.ts'
 import { postPayment } from './post-payment.ts'
@@ -31,10 +31,9 @@ export async function judgeClaim(deps: VerdictDeps, claim: Claim): Promise<Payme
   return judgeAuthorization(deps, { ...paid, validBefore, fromBlock })
 }
 
-interface FindDeps {
+interface FindDeps extends PaymentChains {
   readonly ledger: Ledger
   readonly claims: Claims
-  readonly chain: Chain
 }
 
 /** Maximum time that a request waits for the chain; the job asks it again. */
@@ -52,9 +51,12 @@ export const findSettled = async (deps: FindDeps, claim: Claim): Promise<Claim> 
     ? ((await withTimeout(CHAIN_TIMEOUT_MS, postIfTaken(deps, claim))) ?? claim)
     : claim
 
-async function postIfTaken({ ledger, claims, chain }: FindDeps, claim: Claim): Promise<Claim> {
+async function postIfTaken(deps: FindDeps, claim: Claim): Promise<Claim> {
+  const { ledger, claims } = deps
   if (!(await claims.takePending(claim))) return claim
-  const verdict = await judgeClaim({ chain, asset: USDC_BASE, finality: IN_A_BLOCK }, claim)
+  const { network } = claim.key
+  const node = { chain: chainOf(deps, network), asset: assetOf(network), finality: IN_A_BLOCK }
+  const verdict = await judgeClaim(node, claim)
   if (verdict.is !== 'paid') return claim
   await postPayment(ledger, claim, verdict.tx)
   await claims.conclude(claim.key, 'settled', verdict.tx, await claims.wasServed(claim))

@@ -41,10 +41,16 @@ export class OfferSigner {
     })
   }
 
-  /** Signs the terms under which a resource is sold. */
-  async signOffer({ url }: ResourceInfo, requirement: PaymentRequirements): Promise<object> {
-    const terms = JSON.stringify([url, requirement])
-    return { info: { offers: [this.#offers.get(terms) ?? (await this.#offers.load(terms))] } }
+  /** Signs the terms under which a resource is sold: each of those that a payer can accept. */
+  async signOffers(
+    { url }: ResourceInfo,
+    accepts: readonly PaymentRequirements[],
+  ): Promise<object> {
+    const signing = accepts.map(async (requirement, index) => {
+      const terms = JSON.stringify([url, requirement, index])
+      return this.#offers.get(terms) ?? (await this.#offers.load(terms))
+    })
+    return { info: { offers: await Promise.all(signing) } }
   }
 
   /** Signs a receipt. The same sale has the same receipt until the key is rotated. */
@@ -67,9 +73,13 @@ export class OfferSigner {
 
   async #sign(terms: string): Promise<SignedOffer> {
     const { createOfferJWS } = await import('@x402/extensions/offer-receipt')
-    const [url, requirement] = JSON.parse(terms) as [string, PaymentRequirements]
+    const [url, requirement, acceptIndex] = JSON.parse(terms) as [
+      string,
+      PaymentRequirements,
+      number,
+    ]
     const { scheme, network, asset, payTo, amount } = requirement
-    const offer = { acceptIndex: 0, scheme, network, asset, payTo, amount }
+    const offer = { acceptIndex, scheme, network, asset, payTo, amount }
     return createOfferJWS(url, { ...offer, offerValiditySeconds: OFFER_SECONDS }, this.#signer())
   }
 

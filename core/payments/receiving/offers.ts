@@ -1,15 +1,9 @@
-import { x402ResourceServer } from '@x402/core/server'
-import {
-  type PaymentRequired,
-  type PaymentRequirements,
-  type ResourceInfo,
-  VerifyError,
-} from '@x402/core/types'
-import { ExactEvmScheme } from '@x402/evm/exact/server'
-import { UptoEvmScheme } from '@x402/evm/upto/server'
+import type { PaymentRequired, PaymentRequirements, ResourceInfo } from '@x402/core/types'
 import { type Clock, systemClock } from '../../clock.ts'
-import { type Asset, assetOf, type Hex, USDC_BASE } from '../chain/asset.ts'
-import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
+import { type Asset, assetOf, type Hex, type Network, USDC_BASE } from '../chain/asset.ts'
+import type { Facilitator } from '../facilitators/facilitator.ts'
+import type { PaymentNetwork } from '../networks.ts'
+import { onEveryNetwork, openGateways } from './gateways.ts'
 import { checkLifetime, findMismatch } from './local-checks.ts'
 import { isMppCredential, type MppChallenges } from './mpp-challenges.ts'
 import type { OfferSigner, SettledSale } from './offer-signer.ts'
@@ -29,6 +23,8 @@ export interface OffersOptions {
   readonly payTo: Hex
   /** `eip155:8453`. */
   readonly network: string
+  /** Further networks on which fixed prices can be paid. @defaultValue none */
+  readonly networks?: readonly PaymentNetwork[]
   readonly clock?: Clock
   /** Signs offers and receipts. */
   readonly signer?: OfferSigner
@@ -92,7 +88,10 @@ export interface VerificationResult {
 export interface Offers {
   /** True if payments of at most an amount can be settled (scheme `upto`). */
   readonly sellsMetered: boolean
-  /** @throws RangeError if the amount or the time is not positive */
+  /**
+   * Returns the terms on the first network.
+   * @throws RangeError if the amount or the time is not positive
+   */
   requirements(terms: SaleTerms): PaymentRequirements
   /**
    * Builds a 402: `header` is the value of PAYMENT-REQUIRED, `required` the same as an object, and
@@ -106,8 +105,8 @@ export interface Offers {
   /** Parses a payment of x402 or MPP. @throws BadPayment unless one of at most 16 KiB */
   read(header: string | readonly string[]): Payment
   /**
-   * Returns the requirement that the payer accepted, if it is one of ours, unchanged. Payers of
-   * version 1 and of MPP accept what they sign: an amount to our wallet.
+   * Returns the requirement that the payer accepted, on its network, if it is one of ours,
+   * unchanged. Payers of version 1 and of MPP accept what they sign: an amount to our wallet.
    */
   match(
     ours: PaymentRequirements | readonly PaymentRequirements[],
@@ -133,48 +132,45 @@ export interface Offers {
 }
 
 export function createOffers(options: OffersOptions): Offers {
-  const { facilitator, payTo, network, clock = systemClock, signer, challenges } = options
+  const { facilitator, payTo, network, networks = [], clock = systemClock } = options
+  const { signer, challenges } = options
   const asset = assetOf(network)
-  const server = new x402ResourceServer(facilitator)
-    .register(asset.network, new ExactEvmScheme())
-    .register(asset.network, new UptoEvmScheme())
   const { uptoSettler } = facilitator
+  const gateways = openGateways([{ asset, facilitator }, ...networks])
   const requirements = (terms: SaleTerms) => buildRequirements(asset, payTo, terms, uptoSettler)
-  const oneByOne: Pick<Facilitator, 'verify' | 'settle'> = {
-    verify: (...args) => server.verifyPayment(...args),
-    settle: (...args) => server.settlePayment(...args),
-  }
-  const gateway = () => facilitator.batched ?? oneByOne
   return {
     sellsMetered: uptoSettler !== undefined,
     requirements,
-    offer: (sale) => buildOffer(requirements(sale), sale),
+    offer: (sale) => buildOffer(onEveryNetwork(requirements(sale), networks), sale),
     signedOffer: (sale) => buildSignedOffer(requirements(sale), sale, options),
     async signReceipt(sale) {
       return signer && { [OFFER_RECEIPT]: await signer.signReceipt(sale) }
     },
     read: (header) => readAnyPayment(header, challenges),
     match(ours, payment) {
-      const offered = 'scheme' in ours ? [ours] : [...ours]
+      const { accepted } = payment
+      const offered = [ours].flat().flatMap((one) => onEveryNetwork(one, networks))
+      const own = offered.filter((one) => one.network === accepted.network)
       return payment.x402Version === 1
-        ? offered.find((requirement) => findMismatch(payment, requirement) === undefined)
-        : server.findMatchingRequirements(offered, payment)
+        ? own.find((requirement) => findMismatch(payment, requirement) === undefined)
+        : own[0] && gateways.of(own[0]).match(own, payment)
     },
     async verify(payment, requirement, needSeconds = 0) {
       const payer = transferIn(payment).from.toLowerCase() as Hex
       const localReason =
         findMismatch(payment, requirement) ??
         checkLifetime(payment, requirement, clock, needSeconds)
-      const reason = localReason ?? (await verifyWithFacilitator(gateway(), payment, requirement))
+      const reason = localReason ?? (await gateways.of(requirement).verify(payment, requirement))
       return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
     },
     async settle(payment, requirement, amount = BigInt(requirement.amount)) {
+      const gateway = gateways.of(requirement)
       const reason = findMismatch(payment, requirement, amount)
       const response = reason
-        ? refusedResponse(asset.network, reason)
-        : await gateway()
+        ? refusedResponse(gateway.network, reason)
+        : await gateway
             .settle(payment, { ...requirement, amount: String(amount) })
-            .catch((error: unknown) => errorResponse(asset.network, error))
+            .catch((error: unknown) => errorResponse(gateway.network, error))
       return toSettlement(payment, amount, response)
     },
   }
@@ -195,16 +191,17 @@ function readAnyPayment(
 async function buildSignedOffer(
   requirement: PaymentRequirements,
   sale: OfferedSale,
-  { signer, challenges }: OffersOptions,
+  { signer, challenges, networks = [] }: OffersOptions,
 ): Promise<SignedOffer> {
-  const signed = await signer?.signOffer(sale.resource, requirement)
+  const accepts = onEveryNetwork(requirement, networks)
+  const signed = await signer?.signOffers(sale.resource, accepts)
   const extensions = {
     ...sale.extensions,
     ...(await namedPayments()),
     ...(sale.isMetered && (await sponsoredApprovals())),
     ...(signed && { [OFFER_RECEIPT]: signed }),
   }
-  const offer = buildOffer(requirement, { ...sale, extensions })
+  const offer = buildOffer(accepts, { ...sale, extensions })
   const challenge = sale.isMetered ? undefined : challenges?.issue(requirement, sale.isKeyed)
   const headers = {
     'PAYMENT-REQUIRED': offer.header,
@@ -224,24 +221,32 @@ export const X402_TERMS = {
   extensions: ['bazaar', PAYMENT_IDENTIFIER, OFFER_RECEIPT, SIGN_IN],
 } as const
 
+export type X402Terms = typeof X402_TERMS & { readonly networks?: readonly Network[] }
+
+/** Returns the terms with every network, if there are further ones. */
+export const x402Terms = (further: readonly PaymentNetwork[]): X402Terms =>
+  further.length === 0
+    ? X402_TERMS
+    : { ...X402_TERMS, networks: [USDC_BASE.network, ...further.map(({ asset }) => asset.network)] }
+
 /**
  * Maximum length of PAYMENT-REQUIRED. Many clients and proxies limit a header to 8 KiB, and the
  * payment, which repeats the offer, is up to 800 characters longer.
  */
 const HEADER_MAX = 7_000
 
-function buildOffer(requirement: PaymentRequirements, sale: OfferedSale): Offer {
+function buildOffer(accepts: PaymentRequirements[], sale: OfferedSale): Offer {
   const { resource, error, extensions, bodyExtensions } = sale
   const required: PaymentRequired = {
     x402Version: 2,
     ...(error === undefined ? {} : { error }),
     resource,
-    accepts: [requirement],
+    accepts,
     ...(extensions && { extensions }),
   }
   const header = Buffer.from(JSON.stringify(required)).toString('base64')
   if (header.length > HEADER_MAX && extensions && Object.keys(extensions).length > 0) {
-    return buildOffer(requirement, { ...sale, extensions: withoutLongest(extensions) })
+    return buildOffer(accepts, { ...sale, extensions: withoutLongest(extensions) })
   }
   const body = offerV1(required)
   return { header, required, body: bodyExtensions ? { ...body, extensions: bodyExtensions } : body }
@@ -275,24 +280,5 @@ function buildRequirements(
     payTo,
     maxTimeoutSeconds,
     extra: { name, version, ...(isMetered ? permit : flow) },
-  }
-}
-
-/** Verifies with the facilitator. Returns the reason for an invalid payment, else undefined. */
-async function verifyWithFacilitator(
-  facilitator: Pick<Facilitator, 'verify'>,
-  payment: Payment,
-  requirement: PaymentRequirements,
-): Promise<string | undefined> {
-  try {
-    const { isValid, invalidReason } = await facilitator.verify(payment, requirement)
-    return isValid ? undefined : (invalidReason ?? 'invalid_payload')
-  } catch (error) {
-    const isRefusal = error instanceof VerifyError && error.statusCode < 500
-    if (isRefusal && error.invalidReason !== undefined) return error.invalidReason
-    if (error instanceof FacilitatorUnavailable) throw error
-    throw new FacilitatorUnavailable('The facilitator failed to verify.', {
-      cause: error,
-    })
   }
 }

@@ -1,5 +1,6 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import { type Micros, split } from '../../money.ts'
+import { assetOf } from '../chain/asset.ts'
 import { postEntry } from '../post-entry.ts'
 import type { Claim } from './claim.ts'
 
@@ -15,14 +16,16 @@ export async function postPayment(
 ): Promise<void> {
   const amount = claim.amount as Micros
   const owner = await ledger.account(claim.payee)
+  const { v1Network: network } = assetOf(claim.key.network)
   const event =
     claim.purpose === 'credits'
-      ? ({ type: 'credits.purchased', credits: claim.payee, amount } as const)
+      ? ({ type: 'credits.purchased', credits: claim.payee, amount, network } as const)
       : ({
           type: 'call.sold',
           payee: claim.payee,
           paid: amount,
           commission: split(amount, claim.commissionBps).commission,
+          network,
         } as const)
   const { payer, nonce } = claim.key
   const meta = {

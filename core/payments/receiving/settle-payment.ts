@@ -4,20 +4,19 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import { logFailure, outagesOf } from '../../outages.ts'
 import type { Hex } from '../chain/asset.ts'
-import type { Chain } from '../chain/chain.ts'
 import { blockBefore } from '../chain/verdict.ts'
 import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
+import { chainOf, componentOn, type PaymentChains } from '../networks.ts'
 import type { Claim } from './claim.ts'
 import type { Claims } from './claims.ts'
 import type { Offers, Payment, Settlement } from './offers.ts'
 import { postPayment } from './post-payment.ts'
 import { NONCE_USED, REASONS_TO_ASK, UNUSABLE_REASONS } from './refusal-reasons.ts'
 
-export interface AcceptDeps {
+export interface AcceptDeps extends PaymentChains {
   readonly ledger: Ledger
   readonly claims: Claims
   readonly offers: Offers
-  readonly chain: Chain
   readonly clock: Clock
   readonly log: Log
 }
@@ -60,12 +59,12 @@ interface Unsettled {
  * @returns the error of the request
  */
 export async function endUnsettled(
-  { claims, chain }: Pick<AcceptDeps, 'claims' | 'chain'>,
+  { claims, ...chains }: Pick<AcceptDeps, 'claims'> & PaymentChains,
   unsettled: Unsettled,
 ): Promise<unknown> {
   const { claim, isRepeated, error } = unsettled
   const reason = error instanceof PaymentRefused ? error.reason : undefined
-  const isLate = isRepeated && REASONS_TO_ASK.has(reason ?? '') && (await wasUsed(chain, claim))
+  const isLate = isRepeated && REASONS_TO_ASK.has(reason ?? '') && (await wasUsed(chains, claim))
   if (!isLate && reason !== NONCE_USED && !claim.mayBeSent) {
     await (UNUSABLE_REASONS.has(reason ?? '') ? claims.forget(claim) : claims.release(claim))
     return error
@@ -77,12 +76,13 @@ export async function endUnsettled(
 
 /** Returns true unless the chain shows that nobody has used a payment. */
 async function wasUsed(
-  chain: AcceptDeps['chain'],
+  chains: PaymentChains,
   { key, claimedAt, authorized }: Claim,
 ): Promise<boolean> {
   if (authorized !== null) return false // only this hub can settle it
   const { payer, nonce } = key as { payer: Hex; nonce: Hex }
   try {
+    const chain = chainOf(chains, key.network)
     const fromBlock = blockBefore(await chain.head(), claimedAt)
     return (await chain.authorizationOutcome(payer, nonce, fromBlock)).outcome !== 'unused'
   } catch {
@@ -104,11 +104,12 @@ export async function settlePayment(
 ): Promise<Settlement & { readonly booked: boolean }> {
   const { ledger, claims, log } = deps
   const { claim, isServed = false } = accepted
+  const facilitator = componentOn('facilitator', claim.key.network)
   if (!(await beginSettlement(deps, claim))) throw new Fault('payment_in_progress')
   const settled = await settleOnChain(deps, accepted)
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
-    outagesOf(log).succeed('facilitator')
+    outagesOf(log).succeed(facilitator)
     try {
       await Promise.all([
         postPayment(ledger, claim, tx),
@@ -122,7 +123,7 @@ export async function settlePayment(
     }
   }
   const isUnsent = isNotBroadcast(settled) && !claim.mayBeSent
-  const component = outcome === 'pending' || isUnsent ? 'facilitator' : undefined
+  const component = outcome === 'pending' || isUnsent ? facilitator : undefined
   const fields = { err: reason, ...(component && { component }), claim: claim.id, tx }
   logFailure(log, 'warn', fields, `a payment is ${outcome}`)
   if (isUnsent) {

@@ -14,12 +14,12 @@ export interface OfferV1 {
   readonly extensions?: Readonly<Record<string, unknown>>
 }
 
-/** Converts an offer of version 2. Version 1 has no metered prices. */
+/** Converts an offer of version 2. Version 1 has no metered prices, and is sold on Base only. */
 export const offerV1 = ({ accepts, resource, error }: PaymentRequired): OfferV1 => ({
   x402Version: 1,
   error: error ?? 'payment_required',
   accepts: accepts
-    .filter(({ scheme }) => scheme === 'exact')
+    .filter(({ scheme, network }) => scheme === 'exact' && network === USDC_BASE.network)
     .map(({ amount, ...terms }) => ({
       ...terms,
       network: USDC_BASE.v1Network,

@@ -8,6 +8,7 @@ import {
   type ReconciliationException,
 } from '../../../core/reconciliation/exceptions.ts'
 import type { Resolution } from '../../../core/reconciliation/resolve.ts'
+import { WALLET_NAMES } from '../../../core/reconciliation/wallets.ts'
 import { auditReason, keyId } from '../fields.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
@@ -15,9 +16,11 @@ import { DecisionView } from './proposals.ts'
 
 const exceptionId = z.string().regex(/^\d{1,18}$/, 'must be a number')
 
+const walletName = z.enum(WALLET_NAMES)
+
 const ExceptionView = z.object({
   exception_id: z.string(),
-  wallet: z.enum(['treasury', 'spend']),
+  wallet: walletName,
   kind: z.string(),
   amount_microdollars: z.int().meta({ description: 'Chain balance minus ledger balance.' }),
   detail: z.string(),
@@ -53,7 +56,7 @@ export const reconciliationRoutes = (deps: FinanceDeps): readonly AnyRoute[] => 
     auth: 'finance',
     query: listQuery({
       state: z.enum(['open', 'all']).default('open'),
-      wallet: z.enum(['treasury', 'spend']).optional(),
+      wallet: walletName.optional(),
     }),
     response: { status: 200, schema: pageSchema(ExceptionView) },
     handle: async ({ query, url }) => {

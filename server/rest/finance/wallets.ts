@@ -33,6 +33,9 @@ const Wallets = z.object({
   looked_at: z.iso.datetime(),
   treasury: Wallet,
   spend: Wallet,
+  networks: z
+    .array(z.object({ network: z.string(), treasury: Wallet }))
+    .meta({ description: 'Further networks on which callers can pay, by their CAIP-2 name.' }),
   gas: z
     .object({
       address: z.string(),
@@ -59,7 +62,7 @@ export const walletsRoutes = (deps: WalletsDeps): readonly AnyRoute[] => [
 ]
 
 async function showWallets(deps: WalletsDeps): Promise<z.infer<typeof Wallets>> {
-  const { chain, ledger, gas } = await readWalletBalances(deps)
+  const { chain, ledger, gas, networks } = await readWalletBalances(deps)
   const { exceptions } = ledger
   const wallet = (name: 'treasury' | 'spend', inTransit: bigint) => ({
     address: deps[name],
@@ -76,6 +79,19 @@ async function showWallets(deps: WalletsDeps): Promise<z.infer<typeof Wallets>> 
     looked_at: deps.clock.now().toISOString(),
     treasury: wallet('treasury', ledger.received),
     spend: wallet('spend', ledger.signed),
+    networks: networks.map((each) => ({
+      network: each.network,
+      treasury: {
+        address: each.address,
+        chain_microdollars: jsonOrNull(each.chain),
+        books_microdollars: json(each.ledger),
+        in_transit_microdollars: json(each.received),
+        difference_microdollars: jsonOrNull(
+          each.chain === undefined ? undefined : each.chain - each.ledger,
+        ),
+        exceptions: json(each.exceptions),
+      },
+    })),
     gas: deps.gas
       ? {
           address: deps.gas.address,

@@ -4,7 +4,7 @@ import { FAULTS, type FaultCode } from '../../../core/errors.ts'
 import { guidanceFor, outcomeOfCode } from '../../../core/guidance.ts'
 import { decimal, type Micros } from '../../../core/money.ts'
 import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
-import { UPTO, X402_TERMS } from '../../../core/payments/receiving/offers.ts'
+import { UPTO, X402_TERMS, type X402Terms } from '../../../core/payments/receiving/offers.ts'
 
 /** Range of a price that depends on the request. */
 export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
@@ -19,8 +19,8 @@ export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: M
  * protocol as an object with its name as the only member.
  * @param amount fixed price, in microdollars
  */
-export const perRequest = (amount?: Micros) => ({
-  protocols: [{ x402: X402_TERMS }, { mpp: MPP_TERMS }],
+export const perRequest = (x402: X402Terms, amount?: Micros) => ({
+  protocols: [{ x402 }, { mpp: MPP_TERMS }],
   offers: [{ ...MPP_TERMS, amount: amount === undefined ? null : String(amount) }],
 })
 /** Payment by x402 of the usage of a metered price, of which the maximum is authorized. */

@@ -1,4 +1,5 @@
 import type { CatalogEntry } from '../../../core/catalog/services/catalog.ts'
+import type { X402Terms } from '../../../core/payments/receiving/offers.ts'
 import { MCP_PATH } from '../../mcp/entry.ts'
 import type { AnyRoute } from '../route.ts'
 import { AUDIENCES, type Audience, routesOf } from './audiences.ts'
@@ -30,7 +31,7 @@ export function openApiDocument(
   shown: readonly CatalogEntry[],
   site: ApiSite,
 ): Record<string, unknown> {
-  const paths = pathsOf(routes)
+  const paths = pathsOf(routes, site)
   paths[MCP_PATH] = { post: mcpOperation(MCP_PATH) }
   return documentOf(paths, shown, site, {
     title: AUDIENCES.agents.title,
@@ -49,15 +50,18 @@ export const audienceDocument = (
 ): Record<string, unknown> =>
   audience === 'agents'
     ? openApiDocument(routesOf(audience, routes), shown, site)
-    : documentOf(pathsOf(routesOf(audience, routes)), [], site, {
+    : documentOf(pathsOf(routesOf(audience, routes), site), [], site, {
         title: AUDIENCES[audience].title,
         description: 'A part of the API. /.well-known/api-catalog lists all parts.',
       })
 
-function pathsOf(routes: readonly AnyRoute[]): Record<string, Record<string, unknown>> {
+function pathsOf(
+  routes: readonly AnyRoute[],
+  { x402 }: ApiSite,
+): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
-    ;(paths[route.path] ??= {})[route.method.toLowerCase()] = restOperation(route)
+    ;(paths[route.path] ??= {})[route.method.toLowerCase()] = restOperation(route, x402)
   }
   return paths
 }
@@ -76,6 +80,8 @@ interface ApiSite {
   readonly proxyPath: string
   /** Returns true for an endpoint that wallets pay per request. */
   readonly isPayable: (entry: CatalogEntry) => boolean
+  /** Terms of payments per request by x402. */
+  readonly x402: X402Terms
 }
 
 function documentOf(
@@ -89,6 +95,7 @@ function documentOf(
     ;(paths[path] ??= {})[offering.method.toLowerCase()] = paidOperation(
       offering,
       site.isPayable(offering),
+      site.x402,
     )
   }
   return {
@@ -130,7 +137,7 @@ const pathOf = ({ service, path }: CatalogEntry, proxyPath: string): string =>
 const needsFreshSignIn = ({ auth, method }: AnyRoute): boolean =>
   method !== 'GET' && (auth === 'admin' || auth === 'finance' || auth === 'auditor')
 
-function restOperation(route: AnyRoute): Record<string, unknown> {
+function restOperation(route: AnyRoute, x402: X402Terms): Record<string, unknown> {
   const faults = [
     ...COMMON_FAULTS,
     ...(route.auth === 'none' || route.auth === 'session' ? [] : KEY_FAULTS),
@@ -153,7 +160,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body), route.example) } : {}),
     ...(route.price
-      ? { 'x-payment-info': { price: priceRange(route.price), ...perRequest() } }
+      ? { 'x-payment-info': { price: priceRange(route.price), ...perRequest(x402) } }
       : {}),
     responses: {
       [status]: {

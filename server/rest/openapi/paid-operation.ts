@@ -5,6 +5,7 @@ import {
 } from '../../../core/catalog/services/catalog.ts'
 import { publicSchema, splitInput } from '../../../core/catalog/services/request-input.ts'
 import { decimal, json, type Micros } from '../../../core/money.ts'
+import type { X402Terms } from '../../../core/payments/receiving/offers.ts'
 import type { MeteredPrice } from '../../../core/plugin/index.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
 import { DRY_RUN_TYPE } from '../../proxy/dry-run.ts'
@@ -130,14 +131,21 @@ const meteredTerms = ({ unit, of: { amount, per } }: MeteredPrice) => ({
   per: json(per),
 })
 
-/** @param isPayable true if wallets pay per request */
-export function paidOperation(shown: CatalogEntry, isPayable: boolean): Record<string, unknown> {
+/**
+ * @param isPayable true if wallets pay per request
+ * @param x402 terms by which they do
+ */
+export function paidOperation(
+  shown: CatalogEntry,
+  isPayable: boolean,
+  x402: X402Terms,
+): Record<string, unknown> {
   const { endpoint, method, path, service, isPassThrough: outside } = shown
   const { deprecated } = service
   const max = maxPrice(endpoint)
   const isFixed = typeof endpoint.price === 'bigint'
   const metered = meteredPrice(endpoint)
-  const wallet = metered ? BY_USAGE : perRequest(isFixed ? max : undefined)
+  const wallet = metered ? BY_USAGE : perRequest(x402, isFixed ? max : undefined)
   return {
     operationId: operationIdOf(method, `/${service.slug}${path}`),
     summary: endpoint.summary,

@@ -5,7 +5,7 @@ import {
 } from '../../../core/catalog/services/catalog.ts'
 import { decimal, dollars, MIN_TOP_UP } from '../../../core/money.ts'
 import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
-import { UPTO, X402_TERMS } from '../../../core/payments/receiving/offers.ts'
+import { UPTO, type X402Terms } from '../../../core/payments/receiving/offers.ts'
 import { AUDIENCES } from '../../rest/openapi/audiences.ts'
 
 /** Public URLs of the entry points. */
@@ -15,6 +15,8 @@ export interface Site {
   readonly mcpUrl: string
   /** Command that starts the command line. */
   readonly command: string
+  /** Terms of payments per request by x402. */
+  readonly x402: X402Terms
 }
 
 const byService = (
@@ -130,7 +132,7 @@ const meteredOffers = (payable: readonly CatalogEntry[], site: Site) =>
  */
 export const x402Resources = (payable: readonly CatalogEntry[], site: Site) => ({
   version: 1,
-  x402: X402_TERMS,
+  x402: site.x402,
   mpp: MPP_TERMS,
   resources: [...new Set(payable.map((offering) => callUrl(offering, site)))],
   metered: meteredOffers(payable, site),
@@ -200,7 +202,7 @@ export const agentCard = (
         uri: 'https://github.com/x402-foundation/x402',
         description: 'Calls are paid per request by x402, or from credits.',
         required: false,
-        params: { ...X402_TERMS, metered: meteredOffers(payable, site) },
+        params: { ...site.x402, metered: meteredOffers(payable, site) },
       },
       {
         uri: 'https://paymentauth.org',

@@ -68,6 +68,7 @@ describe('the configuration', () => {
       signerTls: { ca: undefined, cert: undefined, key: undefined },
       environmentKeyLimit: 1_000_000_000n,
       ethPrice: 0n,
+      networks: [],
     })
     const gas = { GAS_WALLET_KEY: GAS_KEY, HUB_ETH_PRICE: '2875.5' }
     const own = readConfig({ ...without('X402_FACILITATOR_URL'), ...gas })

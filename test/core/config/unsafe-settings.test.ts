@@ -7,6 +7,7 @@ import { VARIABLE_NAMES } from '../../../core/config/environment.ts'
 import { SAFETY_RULES } from '../../../core/config/unsafe-settings.ts'
 import { ConfigError, readConfig } from '../../../core/config.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { PUBLISHED_ADDRESS, UNSAFE_NETWORKS } from './network-list.ts'
 
 const signingKey = () =>
   generateKeyPairSync('ed25519')
@@ -26,7 +27,6 @@ const SAFE = {
 }
 /** First account of Anvil and Hardhat. */
 const PUBLISHED = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
-const PUBLISHED_ADDRESS = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 /** Accounts 7 of Anvil and 0 of Truffle. */
 const PUBLISHED_TOO = [
   '0x4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356',
@@ -82,7 +82,6 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
     'http://2852039166',
     'http://[::ffff:169.254.169.254]',
     'http://168.63.129.16',
-
     'http://0.0.0.0:8080',
     'http://models.acme.com',
     'http://db:5432',
@@ -95,6 +94,7 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   HUB_PAY_MAX_HOST_DAY: ['20001', '1001'],
   HUB_PAY_MAX_DAY: ['100001'],
   HUB_X402_PREPAID_ABOVE: ['1.01'],
+  HUB_X402_NETWORKS: UNSAFE_NETWORKS,
   HUB_PAY_MAX_UNRESOLVED: ['1001'],
   HUB_PAY_MAX_SELLER_UNRESOLVED: ['1001'],
   HUB_PAYOUT_MIN: ['0', '0.09'],

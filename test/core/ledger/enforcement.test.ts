@@ -215,6 +215,24 @@ describe('the database', () => {
     expect(await post('{3,13}', '{-5,5}')).to.equal('allowed')
   })
 
+  it('refuses an entry on the accounts of two networks, whatever its event is', async () => {
+    const ledger = new Ledger(database.pool)
+    const received = await ledger.open('assets:usdc:polygon:in-transit', 'USDC')
+    const treasury = await ledger.open('assets:usdc:polygon:treasury', 'USDC')
+    const post = (event: string, accounts: string, meta = '{}'): Promise<string> =>
+      failure(
+        `SELECT ledger.post(0::smallint, 3, '${newId()}', '${event}', '${accounts}', '{-5,5}',
+           p_meta => '${meta}')`,
+        'pool',
+      )
+    const why = '{"author": "finance", "reason": "a test"}'
+    expect(await post('receipt.confirmed', `{3,${received.id}}`)).to.match(/of two networks$/)
+    expect(await post('receipt.confirmed', `{${treasury.id},4}`)).to.match(/of two networks$/)
+    expect(await post('balance.adjusted', `{3,${treasury.id}}`, why)).to.match(/of two networks$/)
+    expect(await post('receipt.confirmed', `{${treasury.id},${received.id}}`)).to.equal('allowed')
+    expect(await post('external.confirmed', `{6,${treasury.id}}`)).to.match(/may not be booked on/)
+  })
+
   it('refuses an entry on accounts that its event may not touch, on either side', async () => {
     const post = (event: string, accounts: string, amounts: string): Promise<string> =>
       failure(

@@ -68,6 +68,7 @@ export async function startDeployment(random: Random): Promise<Deployment> {
       rpcUrl: chain.process.rpcUrl,
       sellerPort: 9,
       magazinePort: 9,
+      networks: [],
     }
     await prepareLedger(cluster.url, chain.process.rpcUrl)
     const port = await freePort()

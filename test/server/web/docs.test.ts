@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
 import { FAULTS } from '../../../core/errors.ts'
+import { x402Terms } from '../../../core/payments/receiving/offers.ts'
 import { singleKey } from '../../../core/secret-keys/purpose-keys.ts'
 import { WebhookSigner } from '../../../core/webhooks/signer.ts'
 import { registryEntry } from '../../../server/web/docs/agent-documents.ts'
@@ -244,6 +245,7 @@ describe('documentation', () => {
       proxyUrl: '',
       mcpUrl: 'https://mcp.example.com/mcp',
       command: 'hub',
+      x402: x402Terms([]),
     }
     expect(registryEntry(site, '1.2.3')).to.include({ name: 'com.example.mcp/agenthub' })
   })

@@ -8,8 +8,9 @@ import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
 const hex = (bytes: number): string => `0x${randomBytes(bytes).toString('hex')}`
 const [asset, payTo] = [hex(20), hex(20)]
+const NETWORK = 'eip155:8453'
 /** Key of a signed payment. */
-const payment = () => ({ network: 'eip155:8453', asset, payer: hex(20), nonce: hex(32) })
+const payment = () => ({ network: NETWORK, asset, payer: hex(20), nonce: hex(32) })
 
 const purchase = () =>
   ({
@@ -88,7 +89,7 @@ describe('the claims that the job takes', () => {
     const taken = async (age: string) => {
       const sql = 'UPDATE hub.payment_claim SET changed_at = now() - $1::interval'
       await use.fresh.admin.query(sql, [age])
-      return (await use.claims.takeUnfinished(5, 10)).map(({ key }) => key)
+      return (await use.claims.takeUnfinished(5, 10, NETWORK)).map(({ key }) => key)
     }
     expect(await taken('0.9 s')).to.deep.equal([])
     expect(await taken('1.1 s')).to.deep.equal([pending])
@@ -105,7 +106,7 @@ describe('the claims that the job takes', () => {
       await use.claims.claim(key, { ...purchase(), amount, validBefore })
       await use.claims.conclude(key, 'failed')
     }
-    const taken = (await use.claims.takeUnfinished(0, 10)).map(({ key }) => key)
+    const taken = (await use.claims.takeUnfinished(0, 10, NETWORK)).map(({ key }) => key)
     expect(taken).to.deep.include(large).and.to.not.deep.include(small)
   })
 })

@@ -23,9 +23,10 @@ describe('metrics', () => {
   const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet] } })
   const ports = () => {
-    const { chain, treasury, spend, gas } = hub().sandbox!.money
+    const { chain, treasury, spend, gas, networks } = hub().sandbox!.money
     const { dataDir } = hub()
-    return { pool: hub().hub.pool, dataDir, chain, treasury, spend: spend.address, gas }
+    const wallets = { treasury, spend: spend.address, gas, networks }
+    return { pool: hub().hub.pool, dataDir, chain, ...wallets }
   }
 
   it('report pending payments, wallets and outflow in Prometheus format', async () => {

@@ -96,9 +96,10 @@ describe('platform wallets in the finance API', () => {
   })
 
   it('are shown even if the node never responds', async () => {
-    const { chain, treasury, spend, gas } = hub().sandbox!.money
+    const { chain, treasury, spend, gas, networks } = hub().sandbox!.money
     const silent = { ...chain, head: () => new Promise<never>(() => {}) }
-    const ports = { pool: hub().hub.pool, chain: silent, treasury, spend: spend.address, gas }
+    const wallets = { treasury, spend: spend.address, gas, networks }
+    const ports = { pool: hub().hub.pool, chain: silent, ...wallets }
     const { chain: seen, ledger: books } = await readWalletBalances(ports, 50)
     expect(seen).to.equal(undefined)
     expect(books.spend).to.equal(BigInt(OPENING - PRICE))

@@ -1,0 +1,42 @@
+import { Unavailable } from '../outages.ts'
+import { type Asset, assetOf, type Hex, USDC_BASE } from './chain/asset.ts'
+import type { Chain } from './chain/chain.ts'
+import type { Facilitator } from './facilitators/facilitator.ts'
+
+/** A network besides Base on which callers can pay. Nothing of it is shared with another one. */
+export interface PaymentNetwork {
+  readonly asset: Asset
+  readonly chain: Chain
+  /** Confirmations after which a small transfer is final. */
+  readonly finality: bigint
+  /** Verifies and settles payments; any `uptoSettler` is not used. */
+  readonly facilitator: Facilitator
+  /** Wallet that receives payments. */
+  readonly treasury: Hex
+}
+
+/** Chains of Base and of further networks. */
+export interface PaymentChains {
+  /** Chain of Base. */
+  readonly chain: Chain
+  /** @defaultValue none */
+  readonly networks?: readonly PaymentNetwork[]
+}
+
+/** A payment is on a network that is not, or no longer, configured. Its outcome is unknown. */
+class NetworkNotConfigured extends Unavailable {
+  override readonly name = 'NetworkNotConfigured'
+  readonly component = 'network configuration'
+}
+
+/** Returns the chain of a network by its CAIP-2 name. @throws NetworkNotConfigured */
+export function chainOf({ chain, networks = [] }: PaymentChains, network: string): Chain {
+  if (network === USDC_BASE.network) return chain
+  const found = networks.find(({ asset }) => asset.network === network)
+  if (found) return found.chain
+  throw new NetworkNotConfigured(`Payments on ${network} exist, and HUB_X402_NETWORKS omits it.`)
+}
+
+/** Name of a component of a network in logs and health: those of Base have no addition. */
+export const componentOn = (component: string, network: string): string =>
+  network === USDC_BASE.network ? component : `${component} of ${assetOf(network).v1Network}`

@@ -1,0 +1,93 @@
+import { x402ResourceServer } from '@x402/core/server'
+import { type PaymentRequirements, VerifyError } from '@x402/core/types'
+import { ExactEvmScheme } from '@x402/evm/exact/server'
+import { UptoEvmScheme } from '@x402/evm/upto/server'
+import type { Asset, Network } from '../chain/asset.ts'
+import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
+import type { PaymentNetwork } from '../networks.ts'
+import type { Payment } from './payment.ts'
+
+/** Verifies and settles payments on one network. */
+interface Gateway {
+  readonly network: Network
+  /** Returns the requirement that a payment of version 2 accepted, unchanged. */
+  match(ours: PaymentRequirements[], payment: Payment): PaymentRequirements | undefined
+  /**
+   * Returns the reason for an invalid payment, else undefined.
+   * @throws FacilitatorUnavailable
+   */
+  verify(payment: Payment, requirement: PaymentRequirements): Promise<string | undefined>
+  readonly settle: Facilitator['settle']
+}
+
+export interface Gateways {
+  /** @throws RangeError for a requirement on a network without a gateway */
+  of(requirement: PaymentRequirements): Gateway
+}
+
+/** Opens a gateway per network, each with its own facilitator. */
+export function openGateways(
+  networks: readonly Pick<PaymentNetwork, 'asset' | 'facilitator'>[],
+): Gateways {
+  const gateways = new Map<string, Gateway>(
+    networks.map(({ asset, facilitator }) => [asset.network, createGateway(asset, facilitator)]),
+  )
+  return {
+    of({ network }) {
+      const gateway = gateways.get(network)
+      if (!gateway) throw new RangeError(`no payment is accepted on the network ${network}`)
+      return gateway
+    },
+  }
+}
+
+function createGateway({ network }: Asset, facilitator: Facilitator): Gateway {
+  const server = new x402ResourceServer(facilitator)
+    .register(network, new ExactEvmScheme())
+    .register(network, new UptoEvmScheme())
+  const oneByOne: Pick<Facilitator, 'verify' | 'settle'> = {
+    verify: (...args) => server.verifyPayment(...args),
+    settle: (...args) => server.settlePayment(...args),
+  }
+  const chosen = () => facilitator.batched ?? oneByOne
+  return {
+    network,
+    match: (ours, payment) => server.findMatchingRequirements(ours, payment),
+    verify: (payment, requirement) => verifyWith(chosen(), payment, requirement),
+    settle: (...args) => chosen().settle(...args),
+  }
+}
+
+async function verifyWith(
+  facilitator: Pick<Facilitator, 'verify'>,
+  payment: Payment,
+  requirement: PaymentRequirements,
+): Promise<string | undefined> {
+  try {
+    const { isValid, invalidReason } = await facilitator.verify(payment, requirement)
+    return isValid ? undefined : (invalidReason ?? 'invalid_payload')
+  } catch (error) {
+    const isRefusal = error instanceof VerifyError && error.statusCode < 500
+    if (isRefusal && error.invalidReason !== undefined) return error.invalidReason
+    if (error instanceof FacilitatorUnavailable) throw error
+    throw new FacilitatorUnavailable('The facilitator failed to verify.', {
+      cause: error,
+    })
+  }
+}
+
+/** Returns a requirement, and the same on the further networks, which have no metered prices. */
+export function onEveryNetwork(
+  first: PaymentRequirements,
+  networks: readonly PaymentNetwork[],
+): PaymentRequirements[] {
+  if (first.scheme !== 'exact') return [first]
+  const others = networks.map(({ asset: { network, address, name, version }, treasury }) => ({
+    ...first,
+    network,
+    asset: address,
+    payTo: treasury,
+    extra: { ...first.extra, name, version },
+  }))
+  return [first, ...others]
+}
