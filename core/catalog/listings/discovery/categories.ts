@@ -17,47 +17,57 @@ const TYPICAL_WORDS = {
     'earnings currency bond treasury yield loan mortgage interest dividend portfolio etf ' +
     'inflation gdp economic economy budget expense accounting payroll insurance npv irr ' +
     'amortization salary revenue sec edgar filing fomc fed rate exchange ecb frankfurter ' +
-    'polymarket kalshi prediction hedge valuation credit spend fiat payment trader investor',
+    'polymarket kalshi prediction hedge valuation credit spend fiat payment trader investor ' +
+    'spending corporate shareholder',
   security:
     'security threat malware vulnerability cve phishing fraud kyc kyb aml sanction ofac ' +
     'compliance risk breach exploit ransomware audit trust attestation attest guard mandate ' +
     'escrow injection sandbox epss kev ssl tls firewall password leak scam compromised ' +
-    'restricted screening signature credential replay passport tamper wash attack pentest',
+    'restricted screening signature credential replay passport tamper wash attack pentest ' +
+    'profanity fingerprint privacy',
   social:
     'social twitter tweet reddit farcaster instagram linkedin tiktok facebook youtube hashtag ' +
-    'influencer follower creator discord telegram bluesky mastodon subreddit viral',
+    'influencer follower creator discord telegram bluesky mastodon subreddit viral ' +
+    'community feed friend profile',
   media:
     'image video audio music photo picture gif svg png jpeg thumbnail watermark logo icon art ' +
     'movie film song album artist lyrics podcast book gutenberg novel musicbrainz illustration ' +
     'color palette font speech voice tts transcription transcribe subtitle render animation ' +
-    'crop resize bpm chord melody guitar cartoon anime streaming favicon avatar',
+    'crop resize bpm chord melody guitar cartoon anime streaming favicon avatar ' +
+    'television tv comic manga meme concert playlist painting museum drawing sticker emoji',
   ai:
     'ai llm gpt nlp inference embedding summarize summary classify classification sentiment ' +
     'translate translation prompt model chatbot haiku claude openai anthropic gemini mistral ' +
     'rewrite paraphrase grammar keyword entity extraction caption moderation ' +
-    'tokenizer completion benchmark openrouter huggingface readability tone reasoning',
+    'tokenizer completion benchmark openrouter huggingface readability tone reasoning ' +
+    'agent vision recognition ocr embeddings perplexity copilot',
   search:
     'search serp crawl crawler scrape scraper scraping extract browse web webpage google bing ' +
-    'duckduckgo result snippet rag retrieval arxiv index',
+    'duckduckgo result snippet rag retrieval arxiv index ' +
+    'fetch bookmark',
   location:
     'location geo geolocation geocode geocoding map address route travel flight hotel place ' +
     'city country postal zip latitude longitude coordinates timezone airport boundary polyline ' +
     'openstreetmap nominatim geography distance vessel ship aviation suburb street park parking ' +
-    'train station restaurant brewery trail locality continent region capital territory',
+    'train station restaurant brewery trail locality continent region capital territory ' +
+    'transport transit bus railway property',
   commerce:
     'commerce ecommerce shop shopping product gift cart order delivery purchase buy seller ' +
     'merchant coupon discount retail store amazon ebay inventory booking reservation reserve ' +
     'rental rent customer marketing landing pitch proposal quote furniture carpet flooring ' +
-    'fashion outfit wardrobe vendor checkout shipping parcel',
+    'fashion outfit wardrobe vendor checkout shipping parcel ' +
+    'auction marketplace listing',
   communication:
     'email mail sms phone message messaging notification calendar meeting inbox smtp mx spf ' +
     'dkim dmarc newsletter outreach subject reply signature bounce deliverability whatsapp ' +
-    'voicemail call ticket support lead campaign followup press contact',
+    'voicemail call ticket support lead campaign followup press contact ' +
+    'slack chat reminder',
   health:
     'health medical drug clinical patient nutrition fitness disease symptom pubmed fda hospital ' +
     'doctor pharmacy calorie wellness workout diabetes cancer mental sleep heart bmi medicine ' +
     'clinicaltrials therapy diagnosis sobriety vo2 burnout breathing meditation diet vaccine ' +
-    'alzheimer obesity parkinson asthma mortality recall',
+    'alzheimer obesity parkinson asthma mortality recall ' +
+    'exercise athlete muscle food nutrient allergy',
   developer:
     'developer code github compute storage hosting database dns ip json pdf qr qrcode csv xml ' +
     'yaml html markdown regex uuid hash sha256 base64 encode decode cron url http api sdk npm ' +
@@ -66,14 +76,18 @@ const TYPICAL_WORDS = {
     'secret vault string array number random math validate validator validation format parser ' +
     'convert converter diff timestamp unit test mock jsonplaceholder schema openapi mcp server ' +
     'event worker retry schedule scheduled dequeue enqueue ttl set get delete list expired ' +
-    'minify lint binary hex user status matrix bvh sitemap robots tag script',
+    'minify lint binary hex user status matrix bvh sitemap robots tag script ' +
+    'sql kubernetes cloud deploy deployment devops repository git editor terminal ' +
+    'framework documentation cms workflow browser automation component',
   data:
     'data dataset statistics lookup enrich enrichment company people person news research ' +
     'wikipedia encyclopedia trivia census population patent holiday library isbn openlibrary ' +
     'crossref journal paper publisher sports nfl nba espn scoreboard score team league spacex ' +
     'rocket launch astronomy planet joke quote fact dog cat pokemon recipe cocktail drink ' +
     'vin vehicle recall history historical series trend headline story hackernews government ' +
-    'public firmographic satellite nasa dictionary word definition quiz',
+    'public firmographic satellite nasa dictionary word definition quiz ' +
+    'game gaming esports card character job career vacancy hiring university course ' +
+    'education campaign election registry open',
 } as const satisfies Readonly<Record<string, string>>
 
 type Category = keyof typeof TYPICAL_WORDS | 'other'
@@ -98,6 +112,20 @@ const groupByWord = (): ByWord => {
 
 /** Cosine from which a word resembles a typical one, and the weight of its resemblance. */
 const RESEMBLANCE = { min: 0.55, weight: 0.5 } as const
+
+/** Words that tell how a service is offered or called, not what it is about. */
+const TECHNICAL_WORDS = new Set(
+  (
+    'api http url json xml csv html rest sdk mcp server client protocol tool openapi schema ' +
+    'swagger get set list delete string number array user status key format request response ' +
+    'query developer doc documentation reference usage call pay service platform app web website ' +
+    'site data information ai agent assistant llm model context x402 random'
+  ).split(' '),
+)
+const TECHNICAL_FACTOR = 0.25
+/** English rank at which a word counts half as much as a rare one. */
+const HALF_WEIGHT_RANK = 300
+
 /** Occurrences of a word that count. */
 const REPETITIONS_MAX = 2
 
@@ -142,11 +170,21 @@ function sharesOf(word: string): readonly Share[] {
   if (known) return known
   const byWord = categoriesByWord()
   const typical = byWord.get(word) ?? byWord.get(singular(word))
+  const factor = specificity(word)
   const shares = typical
-    ? typical.map((category) => [category, 1 / typical.length] as const)
-    : resemblance(word)
+    ? typical.map((category) => [category, factor / typical.length] as const)
+    : resemblance(word).map(([category, share]) => [category, factor * share] as const)
   if (sharesByWord.size < SHARES_MAX) sharesByWord.set(word, shares)
   return shares
+}
+
+/** Returns how much a word tells about a subject, from 0 to 1. */
+function specificity(word: string): number {
+  const single = singular(word)
+  const vectors = wordVectors()
+  const rank = vectors.rankOf(word) ?? vectors.rankOf(single) ?? Number.MAX_SAFE_INTEGER
+  const rarity = rank / (rank + HALF_WEIGHT_RANK)
+  return TECHNICAL_WORDS.has(single) ? rarity * TECHNICAL_FACTOR : rarity
 }
 
 const singular = (word: string): string =>

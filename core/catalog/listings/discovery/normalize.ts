@@ -73,7 +73,7 @@ export function listingCandidate(
       { text: pathOf(url), weight: 2 },
       { text: description, weight: 1.5 },
       { text: tags.join(' '), weight: 1 },
-      { text: category, weight: 1 },
+      { text: category, weight: 3 },
       { text: fieldNames(resource.inputSchema, resource.outputSchema), weight: 0.4 },
     ]),
     tags,

@@ -37,6 +37,17 @@ describe('categories of listings', () => {
     expect(categoryOf('/api/v1/q', 'Xqzt zzzq')).to.equal('other')
   })
 
+  it('does not follow from words for how a service is called', () => {
+    const description = 'MCP server with a JSON API, for AI agents: guitar chords'
+    expect(categoryOf('/docs/api', description)).to.equal('media')
+  })
+
+  it('follows the category in the index rather than a word of the description', () => {
+    const metadata = { category: 'Sports & Fitness' }
+    const description = 'Connect with the community'
+    expect(categoryOf('/api/x9', description, { metadata })).to.equal('health')
+  })
+
   it('follows from the fields of the schema if the texts say nothing', () => {
     const schema = { properties: { input: { properties: { latitude: {}, longitude: {} } } } }
     const extensions = { bazaar: { schema } }
