@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { evm, Mppx, Request as NodeRequest } from 'mppx/server'
 import type { Hex } from '../../core/payments/chain/asset.ts'
@@ -17,6 +17,8 @@ export interface MppSeller {
   offersX402: boolean
   /** True to send the same challenge again. */
   repeats: boolean
+  /** Answers requests that bring a payment, in place of `act`. */
+  onPaid?: ((response: ServerResponse) => unknown) | undefined
   close(): Promise<void>
 }
 
@@ -40,7 +42,11 @@ export async function startMppSeller(
   const charge = evm.charge(chargeOptions(facilitator, recipient))
   const mppx = Mppx.create({ methods: [charge], secretKey: 'k'.repeat(32) })
   const requests: MppSeller['requests'] = []
-  const seller = { act: 'sell' as SellerAct, offersX402: false, repeats: false }
+  const seller: Pick<MppSeller, 'act' | 'offersX402' | 'repeats' | 'onPaid'> = {
+    act: 'sell',
+    offersX402: false,
+    repeats: false,
+  }
   let first: Response | undefined
   /** The challenge of a response without payment: a new one, or always the first. */
   const challenge = (response: Response): Response => {
@@ -62,7 +68,15 @@ export async function startMppSeller(
     const sold = Response.json({ sold: body })
     return seller.act === 'no-receipt' ? sold : paid.withReceipt(sold)
   }
-  const server = createServer(NodeRequest.toNodeListener(serve))
+  const serveHttp = NodeRequest.toNodeListener(serve)
+  const server = createServer((request, response) => {
+    const { authorization } = request.headers
+    if (!seller.onPaid || !authorization?.startsWith('Payment ')) serveHttp(request, response)
+    else {
+      requests.push({ body: '', authorization })
+      seller.onPaid(response)
+    }
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return Object.assign(seller, {

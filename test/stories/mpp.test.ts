@@ -4,13 +4,20 @@ import { expect } from 'chai'
 import { Challenge, Credential, Receipt } from 'mppx'
 import { evm, Mppx } from 'mppx/client'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import {
+  type Facilitator,
+  FacilitatorUnavailable,
+} from '../../core/payments/facilitators/facilitator.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 import { anew, counted, PRICE, work } from './counted-service.ts'
 
 const WORK = '/proxy/counted/work'
 const currencies = [evm.assets.base.USDC]
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 interface Wire {
   challenge: Record<string, unknown>
@@ -224,6 +231,24 @@ describe('MPP', () => {
       expect(await usdc()).to.equal(usd('10'))
     })
   }
+
+  it('A082 is pending, without another challenge, if the facilitator does not answer', async () => {
+    const facilitator: Writable<Facilitator> = hub().sandbox!.money.facilitator
+    const batched = facilitator.batched!
+    const settle: typeof batched.settle = async (...payment) => {
+      facilitator.batched = batched
+      await batched.settle(...payment)
+      throw new FacilitatorUnavailable('no response')
+    }
+    facilitator.batched = { ...batched, settle }
+    const credential = await sign()
+    const told = await send(credential)
+    expect([told.status, told.body['code']], told.text).to.deep.equal([202, 'payment_pending'])
+    expect(told.headers).not.to.have.property('www-authenticate')
+    await eventually(async () => (await send(credential)).status === 200)
+    expect((await send(credential)).headers).to.include({ 'idempotency-replayed': 'true' })
+    expect([work.done, await usdc()]).to.deep.equal([1, usd('10') - PRICE])
+  })
 
   it('cannot pay a dearer endpoint with the challenge of a cheap one', async () => {
     const cheap = await ask(hub().url, '/proxy/echo/say', { body: { words: 'hello' } })

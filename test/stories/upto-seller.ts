@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { decodePaymentSignatureHeader } from '@x402/core/http'
 import { UptoEvmScheme } from '@x402/evm/upto/server'
@@ -16,6 +16,8 @@ export interface UptoSeller {
   readonly payments: string[]
   /** Members of the receipts that are not true. */
   forged: Readonly<Record<string, unknown>>
+  /** Answers requests that bring a payment, in place of the seller. */
+  onPaid?: ((response: ServerResponse) => unknown) | undefined
   /** Begins to sell on a chain, with a facilitator of its own. */
   open(rpcUrl: string): Promise<void>
   /** Settles a payment once more, after the chain lost its first settlement. */
@@ -43,7 +45,10 @@ export async function startUptoSeller({ payTo, max }: Terms): Promise<UptoSeller
   let app: express.Express | undefined
   const server = createServer((request, response) => {
     const { 'payment-signature': payment } = request.headers
-    if (typeof payment === 'string') payments.push(payment)
+    if (typeof payment === 'string') {
+      payments.push(payment)
+      if (seller.onPaid) return void seller.onPaid(response)
+    }
     const setHeader = response.setHeader.bind(response)
     response.setHeader = (name, value) => {
       const isReceipt = name.toLowerCase() === 'payment-response'

@@ -9,7 +9,9 @@ import type { PaymentRequirements } from '@x402/core/types'
 import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
+import { paymentMiddleware } from '@x402/express'
 import { expect } from 'chai'
+import express from 'express'
 import { createWalletClient, http, publicActions } from 'viem'
 import { base } from 'viem/chains'
 import { systemClock } from '../../../../core/clock.ts'
@@ -46,6 +48,21 @@ describe('a purchase from a seller of the SDK', () => {
     expect(outcome).to.include({ outcome: 'paid' })
     expect(signed.header.name).to.equal('PAYMENT-SIGNATURE')
     await wasPaid(outcome.tx, 3_000n)
+  })
+
+  it('is settled by the unmodified server of @x402/express', async () => {
+    const accepts = { scheme: 'exact', network: NETWORK, payTo: stack.payTo, price: '$0.004' }
+    const resources = new x402ResourceServer(stack.facilitator).register(
+      NETWORK,
+      new ExactEvmScheme(),
+    )
+    const app = express()
+    app.use(paymentMiddleware({ 'GET /x': { accepts, description: 'Goods.' } }, resources))
+    app.get('/x', (_, response) => void response.send('goods'))
+    const { outcome } = await buyFrom(app)
+    expect(outcome).to.include({ outcome: 'paid' })
+    expect(String(outcome.response?.body)).to.equal('goods')
+    await wasPaid(outcome.tx, 4_000n)
   })
 
   it('is settled by version 1', async () => {
