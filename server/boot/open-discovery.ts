@@ -21,6 +21,7 @@ export const openDiscovery = (
   settings,
   chainLogs: money.chainLogs,
   depth: money.finality,
+  buysMetered: money.facilitator.approvePermit2 !== undefined,
   log,
 })
 

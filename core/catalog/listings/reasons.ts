@@ -12,7 +12,7 @@ export const REASONS = {
   method: 'The method is not GET, HEAD, POST, PUT, PATCH or DELETE.',
   no_offer: 'There is no x402 offer.',
   malformed_offer: 'The x402 offer is malformed.',
-  scheme: 'No offer uses the scheme "exact".',
+  scheme: 'No offer uses the scheme "exact", or "upto" by Permit2.',
   network: 'No offer is on a network known to the hub.',
   testnet: 'It is sold on a test network.',
   asset: 'No offer is in a known token at its official address.',

@@ -16,6 +16,8 @@ export interface ListingDeps {
   readonly egress: Egress
   readonly robots: Robots
   readonly rules: UrlRules
+  /** True if the hub pays metered prices. @defaultValue false */
+  readonly buysMetered?: boolean
 }
 
 /** Result of one check, in the style of a linter. */
@@ -59,7 +61,7 @@ export async function validateTarget(
   const refusal = await deps.robots.refusal(url, { again: true })
   if (refusal !== undefined) return refused('robots', refusal)
   lines.push({ check: 'robots', level: 'ok', message: 'robots.txt allows the hub.' })
-  const { method, probeResult } = await probeEither(deps.egress, url, target.method)
+  const { method, probeResult } = await probeEither(deps, url, target.method)
   lines.push(...probeLines(probeResult))
   if (probeResult.outcome !== 'up' || !probeResult.offers) {
     const reason = probeResult.outcome === 'up' ? 'malformed_offer' : probeResult.outcome
@@ -72,12 +74,16 @@ export async function validateTarget(
   return { url, method, lines, reason: undefined, candidate, probeResult }
 }
 
-async function probeEither(egress: Egress, url: string, named: ListingMethod | undefined) {
+async function probeEither(
+  { egress, buysMetered }: Pick<ListingDeps, 'egress' | 'buysMetered'>,
+  url: string,
+  named: ListingMethod | undefined,
+) {
   const method = named ?? 'GET'
-  const probeResult = await sendProbe(egress, { method, url })
+  const probeResult = await sendProbe(egress, { method, url }, buysMetered)
   const first = { method, probeResult }
   if (named !== undefined || !POST_RETRY_OUTCOMES.includes(probeResult.outcome)) return first
-  const posted = await sendProbe(egress, { method: 'POST', url })
+  const posted = await sendProbe(egress, { method: 'POST', url }, buysMetered)
   return posted.outcome === 'up' ? { method: 'POST' as const, probeResult: posted } : first
 }
 

@@ -48,6 +48,9 @@ export const ListingView = z.object({
   provider: z.string(),
   state: z.enum(['active', 'degraded', 'down', 'unlisted']),
   reason: z.object({ code: z.string(), message: z.string() }).nullable(),
+  scheme: z.string().meta({
+    description: '`upto`: the price is the maximum, of which the usage is charged.',
+  }),
   price_microdollars: z.int(),
   network: z.string(),
   asset: z.string(),
@@ -160,6 +163,7 @@ export function showListing(listing: Listing, endpoints: readonly Listing[] = [l
     provider: listing.provider,
     state: listing.state,
     reason: listing.reason && { code: listing.reason, message: REASONS[listing.reason] },
+    scheme: listing.scheme,
     price_microdollars: json(listing.price),
     network: listing.network,
     asset: listing.asset,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { AssessedListing } from '../../../core/catalog/listings/cautions.ts'
+import { METERED } from '../../../core/catalog/listings/discovery/offers.ts'
 import { inputFields } from '../../../core/catalog/listings/input-fields.ts'
 import { assertKnownCategory } from '../../../core/catalog/search/categories.ts'
 import { type Hit, readHits } from '../../../core/catalog/search/hits.ts'
@@ -140,7 +141,10 @@ const showListingHit = (listing: AssessedListing) => ({
   provider: listing.provider,
   tags: listing.tags,
   network: listing.network,
-  price_microdollars: { min: json(listing.price), max: json(listing.price) },
+  price_microdollars: {
+    min: listing.scheme === METERED ? 0 : json(listing.price),
+    max: json(listing.price),
+  },
   payable_by_hub: listing.payable,
   state: listing.state,
   uptime_percentage: listing.uptime,

@@ -1,4 +1,5 @@
 import { assessListing, type Caution } from '../../../core/catalog/listings/cautions.ts'
+import { METERED } from '../../../core/catalog/listings/discovery/offers.ts'
 import {
   type Listing,
   type ListingChange,
@@ -110,7 +111,10 @@ const cautionBox = ({ message }: Caution): Html =>
 
 const listingMetrics = (listing: Listing): Html =>
   metrics({
-    'Price per call': formatDollars(listing.price),
+    'Price per call':
+      listing.scheme === METERED
+        ? `up to ${formatDollars(listing.price)}, by usage`
+        : formatDollars(listing.price),
     Uptime: listing.uptime === null ? 'not probed yet' : formatPercent(listing.uptime),
     ...(listing.paidMs === null
       ? {
@@ -144,13 +148,17 @@ function chartDays(probed: readonly ProbeDay[], now: Date): ChartDay[] {
 }
 
 function callPart(
-  { url, method, payable, inputSchema, price }: Listing,
+  { url, method, payable, inputSchema, price, scheme }: Listing,
   entryPoints: EntryPoints,
 ): Html {
   const input = fieldList(inputSchema)
   return html`<h2>Call it</h2><p><code>${method} ${url}</code></p>${
     payable
-      ? html`<p>The hub pays the seller from your credits, at exactly the seller's price.
+      ? html`<p>The hub pays the seller from your credits, ${
+          scheme === METERED
+            ? 'by what the seller takes of its maximum'
+            : "at exactly the seller's price"
+        }.
 Set <code>HUB_API_KEY</code> to your key:</p>${listingSnippets(
           { url, method, inputSchema, price: dollars(price) },
           entryPoints,

@@ -17,7 +17,7 @@ import { type DiscoverySource, dueSources, finishPass, openSource, stopPass } fr
 export interface DiscoveryDeps
   extends Omit<ReadRegistryDeps, 'chainLogs' | 'fromBlock' | 'ipfsGateway'>,
     Pick<ReadIndexDeps, 'againSeconds' | 'retryMs'>,
-    Pick<ProbeDeps, 'pace'> {
+    Pick<ProbeDeps, 'pace' | 'buysMetered'> {
   readonly settings: DiscoverySettings
   /** Undefined without a chain; registry and transfers are then not read. */
   readonly chainLogs: ChainLogs | undefined

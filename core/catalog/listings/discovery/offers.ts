@@ -1,3 +1,4 @@
+import { isAddress } from 'viem'
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import { type Micros, micros } from '../../../money.ts'
 import { USDC_BASE } from '../../../payments/chain/asset.ts'
@@ -27,11 +28,14 @@ export type OfferCheck = ListedOffer | Reason
 
 export type NonEmptyOffers = readonly [ListedOffer, ...ListedOffer[]]
 
-/** Checks a payment option of either x402 version. A price other than digits is invalid. */
+/**
+ * Checks a payment option of either x402 version. A price other than digits is invalid. Metered
+ * prices (scheme `upto`) count as not payable: only a probe knows if the hub buys them.
+ */
 export function checkOffer(entry: unknown): OfferCheck {
   if (!isJsonObject(entry)) return 'malformed_offer'
   const { scheme, asset, payTo } = entry
-  if (scheme !== 'exact') return 'scheme'
+  if (scheme !== 'exact' && !isMetered(entry)) return 'scheme'
   const network = findNetwork(entry['network'])
   if (!network) return 'network'
   if (network.test) return 'testnet'
@@ -40,8 +44,26 @@ export function checkOffer(entry: unknown): OfferCheck {
   if (price === undefined) return 'price'
   const payee = checksummedPayee(network, payTo)
   if (payee === undefined) return 'pay_to'
-  const payable = network.id === USDC_BASE.network && usesEip3009(entry)
-  return { scheme, network: network.id, asset: network.usdc!, payTo: payee, price, payable }
+  const isExact = scheme === 'exact'
+  const payable = isExact && network.id === USDC_BASE.network && usesEip3009(entry)
+  return {
+    scheme: isExact ? 'exact' : METERED,
+    network: network.id,
+    asset: network.usdc!,
+    payTo: payee,
+    price,
+    payable,
+  }
+}
+
+/** Scheme of a metered price, whose maximum is offered. */
+export const METERED = 'upto'
+
+/** Returns true for a maximum that a permit of Permit2 authorizes, for a named facilitator. */
+function isMetered(entry: JsonObject): boolean {
+  const { assetTransferMethod, facilitatorAddress } = objectMember(entry, 'extra')
+  const isNamed = typeof facilitatorAddress === 'string' && isAddress(facilitatorAddress)
+  return entry['scheme'] === METERED && assetTransferMethod === 'permit2' && isNamed
 }
 
 function priceOf(entry: JsonObject): Micros | undefined {
@@ -65,7 +87,9 @@ export function checkOffers(accepts: unknown): NonEmptyOffers | Reason {
   if (accepts.length > ENTRIES_MAX) return 'malformed_offer'
   const checks = accepts.map(checkOffer)
   const valid = checks.filter((one) => typeof one !== 'string').sort(byPreference)
-  const distinct = new Map(valid.map((one) => [`${one.network} ${one.payTo} ${one.price}`, one]))
+  const termsOf = ({ scheme, network, payTo, price }: ListedOffer) =>
+    [scheme, network, payTo, price].join(' ')
+  const distinct = new Map(valid.map((one) => [termsOf(one), one]))
   const [first, ...rest] = distinct.values()
   if (first) return [first, ...rest]
   return checks
@@ -79,5 +103,6 @@ export function checkOffers(accepts: unknown): NonEmptyOffers | Reason {
 
 function byPreference(a: ListedOffer, b: ListedOffer): number {
   if (a.payable !== b.payable) return a.payable ? -1 : 1
-  return a.price === b.price ? 0 : a.price < b.price ? -1 : 1
+  if (a.price !== b.price) return a.price < b.price ? -1 : 1
+  return a.scheme === b.scheme ? 0 : a.scheme === 'exact' ? -1 : 1
 }

@@ -8,6 +8,7 @@ import { type ResourceDescription, readSchemas, readUsage } from '../discovery/n
 import {
   checkOffer,
   checkOffers,
+  METERED,
   type NonEmptyOffers,
   type OfferCheck,
 } from '../discovery/offers.ts'
@@ -35,15 +36,21 @@ export interface ProbeVerdict {
 /**
  * Classifies the response to an unpaid request. A 402 with an offer that any client can pay is up.
  * The rules of the hub's own purchases decide if it would pay.
+ * @param buysMetered true if the hub pays metered prices
  */
-export function classifyResponse(response: EgressResponse, url: string): ProbeVerdict {
+export function classifyResponse(
+  response: EgressResponse,
+  url: string,
+  buysMetered = false,
+): ProbeVerdict {
   const { status } = response
   if (status !== 402) {
     const seconds = Number(response.headers['retry-after'])
     const wait = Number.isSafeInteger(seconds) && seconds > 0 ? { retryAfter: seconds } : {}
     return { outcome: reasonOf(status), status, ...wait }
   }
-  const policy = { host: new URL(url).hostname, maxAmount: 1n << 62n, ownWallets: [] }
+  const { hostname: host } = new URL(url)
+  const policy = { host, maxAmount: 1n << 62n, ownWallets: [], buysMetered }
   const judged = judgeOffers(response, policy, systemClock.now())
   const { offer, error } = judged
   if (offer) return { status, ...classifyOffer(offer, judged, response) }
@@ -62,7 +69,10 @@ function classifyOffer(
   if (error?.reason === 'resource') return { outcome: 'resource', entries }
   const all = offers.map((one) => ({
     ...one,
-    payable: one.payTo === terms?.payTo && one.price === terms.amount,
+    payable:
+      one.payTo === terms?.payTo &&
+      one.price === terms.amount &&
+      (one.scheme === METERED) === (terms.facilitator !== undefined),
   }))
   const [first, ...rest] = all.sort((a, b) => Number(b.payable) - Number(a.payable))
   return {

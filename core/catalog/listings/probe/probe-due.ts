@@ -11,6 +11,8 @@ export interface ProbeDeps extends TimeBudget {
   readonly pool: Pool
   readonly egress: Egress
   readonly robots: Robots
+  /** True if the hub pays metered prices. @defaultValue false */
+  readonly buysMetered?: boolean
   /** @defaultValue a polite pace */
   readonly pace?: Partial<ProbePace>
 }
@@ -103,14 +105,14 @@ async function probeHost(
  * @returns true if it is up
  */
 export async function probeOne(
-  { pool, egress, robots }: ProbeDeps,
+  { pool, egress, robots, buysMetered }: ProbeDeps,
   listing: Pick<DueListing, 'id' | 'url' | 'method'>,
   options: { readonly again?: boolean } = {},
 ): Promise<boolean> {
   const refusal = await robots.refusal(listing.url, options)
   const outcome =
     refusal === undefined
-      ? await sendProbe(egress, listing)
+      ? await sendProbe(egress, listing, buysMetered)
       : { outcome: refusal, status: undefined }
   await recordProbe(pool, listing.id, outcome, Math.random())
   return outcome.outcome === 'up'

@@ -12,10 +12,14 @@ export interface ProbeResult extends ProbeVerdict {
 const OFFER_BYTES_MAX = 262_144
 const TIMEOUTS = { headersMs: 10_000, bodyMs: 5_000, totalMs: 15_000 } as const
 
-/** Requests a resource once, unpaid and without redirects. A body is an empty object. */
+/**
+ * Requests a resource once, unpaid and without redirects. A body is an empty object.
+ * @param buysMetered true if the hub pays metered prices
+ */
 export async function sendProbe(
   egress: Egress,
   { method, url }: { readonly method: ListingMethod; readonly url: string },
+  buysMetered?: boolean,
 ): Promise<ProbeResult> {
   const hasBody = method === 'POST' || method === 'PUT' || method === 'PATCH'
   const start = elapsedMs()
@@ -32,7 +36,7 @@ export async function sendProbe(
       timeouts: TIMEOUTS,
     })
     .then(
-      (response) => classifyResponse(response, url),
+      (response) => classifyResponse(response, url, buysMetered),
       (error: unknown) => {
         if (error instanceof EgressError) return classifyFailure(error)
         throw error
