@@ -19,9 +19,24 @@ export interface CallListQuery {
   readonly service?: string | undefined
   readonly from?: Date | undefined
   readonly to?: Date | undefined
+  /** Calls among which a filter looks for matches. @defaultValue 5000 */
+  readonly searchedMax?: number
 }
 
 export type CallPosition = readonly [at: string, id: string]
+
+/** Calls that a filter looks at for a page: looking at more would take too long. */
+const SEARCHED_MAX = 5_000
+
+/** Page of a list of calls. */
+export interface CallListPage {
+  readonly rows: readonly CallListRow[]
+  /**
+   * Position up to which a filter has looked for matches, if there may be more after it. Null if
+   * the rows fill the page or are all there are.
+   */
+  readonly searchedTo: CallPosition | null
+}
 
 export interface CallListRow
   extends Pick<
@@ -45,14 +60,34 @@ type PaidCall = Omit<CallListRow, 'refunded' | 'usage'> &
 const OUTCOME = `CASE WHEN k.outcome = 'unresolved' THEN 'pending'
   WHEN k.outcome = 'failed' THEN 'failed' WHEN k.charged > 0 THEN 'paid' ELSE 'free' END`
 
+/** Calls `k` of one key or wallet in the range of the page. */
+const IN_RANGE = `($2::timestamptz IS NULL OR (k.at, k.id) < ($2, $3::uuid))
+    AND k.at >= coalesce($4::timestamptz, '-infinity')
+    AND k.at < coalesce($5::timestamptz, 'infinity')`
+
+const OF_KEY = 'k.key_id = f.id'
+const OF_WALLET = "k.key_id IS NULL AND k.principal = 'x402:' || w.wallet"
+
 /** Selects the newest calls that fulfil a condition, by an index. */
 const newest = (condition: string) => `SELECT k.*, ${OUTCOME} AS listed FROM hub.call k
-  WHERE ${condition} AND (k.charged > 0 OR NOT $2)
-    AND ($3::timestamptz IS NULL OR (k.at, k.id) < ($3, $4::uuid))
-    AND ($7::text IS NULL OR ${OUTCOME} = $7) AND ($8::text IS NULL OR k.service = $8)
-    AND k.at >= coalesce($9::timestamptz, '-infinity')
-    AND k.at < coalesce($10::timestamptz, 'infinity')
-  ORDER BY k.at DESC, k.id DESC LIMIT $5`
+  WHERE ${condition} AND ${IN_RANGE} AND (k.charged > 0 OR NOT $8)
+    AND ($9::text IS NULL OR ${OUTCOME} = $9) AND ($10::text IS NULL OR k.service = $10)
+    AND ($11::timestamptz IS NULL OR (k.at, k.id) >= ($11, $12::uuid))
+  ORDER BY k.at DESC, k.id DESC LIMIT $7`
+
+/** Selects the last one of the calls of a key or wallet that are searched. */
+const lastSearched = (condition: string) => `SELECT k.at, k.id FROM hub.call k
+  WHERE ${condition} AND ${IN_RANGE} ORDER BY k.at DESC, k.id DESC
+  OFFSET greatest(1, $7::integer /
+    greatest(1, (SELECT count(*) FROM family) + cardinality($6::text[]))) - 1 LIMIT 1`
+
+/** Finds where a search ends: at the newest of the last calls, before which all were looked at. */
+const FIND_SEARCH_END = `${MANAGED_KEYS} SELECT b.at, b.id FROM (
+    SELECT k.at, k.id FROM family f CROSS JOIN LATERAL (${lastSearched(OF_KEY)}) k
+    UNION ALL
+    SELECT k.at, k.id FROM unnest($6::text[]) w(wallet)
+      CROSS JOIN LATERAL (${lastSearched(OF_WALLET)}) k) b
+  ORDER BY b.at DESC, b.id DESC LIMIT 1`
 
 const LIST_CALLS = `${MANAGED_KEYS} SELECT c.id, c.at, c.source, c.charged, c.status, c.reason,
     c.key_id AS "keyId", c.latency_ms AS "latencyMs", c.listed AS outcome, c.name AS "keyName",
@@ -60,40 +95,51 @@ const LIST_CALLS = `${MANAGED_KEYS} SELECT c.id, c.at, c.source, c.charged, c.st
     c.credits, c.shard, c.unit, c.quantity, c.unit_amount, c.unit_per
   FROM (
     SELECT k.*, f.name, f.credits, p.shard FROM family f JOIN hub.principal p ON p.id = f.principal
-      CROSS JOIN LATERAL (${newest('k.key_id = f.id')}) k
+      CROSS JOIN LATERAL (${newest(OF_KEY)}) k
     UNION ALL
-    SELECT k.*, NULL, NULL, NULL FROM unnest($6::text[]) w(wallet) CROSS JOIN LATERAL (${newest(
-      "k.key_id IS NULL AND k.principal = 'x402:' || w.wallet",
-    )}) k
-    ORDER BY at DESC, id DESC LIMIT $5
+    SELECT k.*, NULL, NULL, NULL FROM unnest($6::text[]) w(wallet)
+      CROSS JOIN LATERAL (${newest(OF_WALLET)}) k
+    ORDER BY at DESC, id DESC LIMIT $7
   ) c LEFT JOIN hub.endpoint e ON e.id = c.endpoint
   ORDER BY c.at DESC, c.id DESC`
 
-/** Lists recorded calls of managed keys and of wallets, however they were paid, newest first. */
+/**
+ * Lists recorded calls of managed keys and of wallets, however they were paid, newest first. A
+ * filter by outcome, service or charge looks at a limited number of calls for a page.
+ */
 export async function listCalls(
   pool: Pool,
   manager: KeyManager,
   query: CallListQuery,
-): Promise<CallListRow[]> {
-  const { limit, wallets, isCharged = false, after: [at = null, id = null] = [] } = query
+): Promise<CallListPage> {
+  const { limit, wallets, isCharged = false, outcome = null, service = null } = query
+  const [at = null, id = null] = query.after ?? []
+  const range = [manager, at, id, query.from ?? null, query.to ?? null, wallets]
+  const isFiltered = isCharged || outcome !== null || service !== null
+  const end = isFiltered ? await findSearchEnd(pool, range, query.searchedMax) : null
   const { rows } = await pool.query<PaidCall>(LIST_CALLS, [
-    manager,
-    isCharged,
-    at,
-    id,
+    ...range,
     limit,
-    wallets,
-    query.outcome ?? null,
-    query.service ?? null,
-    query.from ?? null,
-    query.to ?? null,
+    isCharged,
+    outcome,
+    service,
+    end?.at ?? null,
+    end?.id ?? null,
   ])
   const refunds = await readRefunds(pool, rows)
-  return rows.map((row) => ({
-    ...row,
-    usage: usageOf(row),
-    refunded: refunds.get(row.id) ?? 0n,
-  }))
+  return {
+    rows: rows.map((row) => ({
+      ...row,
+      usage: usageOf(row),
+      refunded: refunds.get(row.id) ?? 0n,
+    })),
+    searchedTo: end && rows.length < limit ? [end.at.toISOString(), end.id] : null,
+  }
+}
+
+async function findSearchEnd(pool: Pool, range: readonly unknown[], searched = SEARCHED_MAX) {
+  const { rows } = await pool.query<{ at: Date; id: string }>(FIND_SEARCH_END, [...range, searched])
+  return rows[0] ?? null
 }
 
 /** Reads what was refunded of calls paid by credits, from the shards of their payers. */

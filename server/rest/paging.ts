@@ -57,17 +57,23 @@ export function linkToNext(url: string, cursor: string | null) {
   return { headers: { Link: `<${next.pathname}${next.search}>; rel="next"` } }
 }
 
-/** Builds the reply of a list. @param rows up to `limit + 1`: the extra one shows a next page */
+/**
+ * Builds the reply of a list.
+ * @param rows up to `limit + 1`: the extra one shows a next page
+ * @param searchedTo position after which a search goes on, if the rows do not fill the page
+ */
 export function toPage<Row>(
   rows: readonly Row[],
   limit: number,
   url: string,
   positionOf: (row: Row) => readonly unknown[],
   show: (row: Row) => unknown,
+  searchedTo: readonly unknown[] | null = null,
 ) {
   const data = rows.slice(0, limit)
   const last = data.at(-1)
-  const cursor = rows.length > limit && last !== undefined ? writeCursor(positionOf(last)) : null
+  const end = rows.length > limit && last !== undefined ? positionOf(last) : searchedTo
+  const cursor = end && writeCursor(end)
   return {
     ...linkToNext(url, cursor),
     body: { data: data.map(show), next_cursor: cursor, has_more: cursor !== null },

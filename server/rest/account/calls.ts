@@ -166,7 +166,7 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
       const { limit, cursor, charged, outcome, service } = request.query
       await deps.calls.flush() // records of calls just served by this process
       const caller = callerOf(request)
-      const rows = await listCalls(deps.pool, [spenderOf(caller)], {
+      const { rows, searchedTo } = await listCalls(deps.pool, [spenderOf(caller)], {
         limit: limit + 1,
         wallets: [walletOf(caller) ?? []].flat(),
         after: readCursor(cursor, callCursor),
@@ -175,7 +175,8 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
         service,
         ...dayBounds(request.query),
       })
-      return toPage(rows, limit, request.url, ({ id, at }) => [at.toISOString(), id], showListed)
+      const position = ({ id, at }: CallListRow) => [at.toISOString(), id]
+      return toPage(rows, limit, request.url, position, showListed, searchedTo)
     },
   }),
   route('GET /v1/calls/{id}', {

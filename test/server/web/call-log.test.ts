@@ -94,6 +94,35 @@ describe('the call log of an account', function () {
     expect(rest).to.deep.equal([])
   })
 
+  it('looks at a limited number of calls for a page of a filtered list', async () => {
+    const rare = await signInByOutbox(hub(), 'rare@example.test')
+    const { body } = await rare.ask('/v1/keys', { body: {} })
+    const secret = String(body['api_key'])
+    await hub().credit(String(body['key_id']), usd('1'))
+    await ask(hub().url, '/proxy/flawed/throws', { key: secret, body: {} })
+    const rows = 6_000
+    await hub().database.admin.query(
+      `INSERT INTO hub.call (id, at, request_id, principal, key_id, service, endpoint,
+         price_version, source, charged, outcome, status, latency_ms)
+       SELECT gen_random_uuid(), now() + n * interval '1 second', 'req', 'prn', $1, 'flawed', 1, 1,
+         'credits', 1000, 'delivered', 200, 9 FROM generate_series(1, $2::integer) n`,
+      [body['key_id'], rows],
+    )
+    const first = await open('/account/calls?outcome=failed', rare)
+    expect(first.page('main').text()).to.match(/No calls since .* match these filters/)
+    let next = first.page('a[rel=next]').attr('href')
+    const found: (string | undefined)[] = []
+    for (let pages = 0; next !== undefined && pages < 5; pages++) {
+      const page = await open(next, rare)
+      found.push(...page.rows.map(([, endpoint]) => endpoint))
+      next = page.page('a[rel=next]').attr('href')
+    }
+    expect(found).to.deep.equal(['flawed POST /throws'])
+    expect(next, 'the search comes to an end').to.equal(undefined)
+    const { body: list } = await ask(hub().url, '/v1/calls?outcome=failed', { key: secret })
+    expect(list).to.deep.include({ data: [], has_more: true })
+  })
+
   it('shows what is left of the free calls, and when the credits run out', async () => {
     await eventually(async () => {
       const { page, rows } = await open('/account')

@@ -6,6 +6,8 @@ import { dollars, json } from '../../../../core/money.ts'
 import { readCallBalances } from '../../../../core/usage/call-balances.ts'
 import {
   CALL_OUTCOMES,
+  type CallListPage,
+  type CallListQuery,
   type CallListRow,
   type ListedOutcome,
   listCalls,
@@ -18,7 +20,13 @@ import { dayBounds } from '../../../rest/days.ts'
 import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
 import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { alignedFormatter, formatCount, formatDuration, usageText } from '../../format.ts'
+import {
+  alignedFormatter,
+  formatCount,
+  formatDuration,
+  formatTime,
+  usageText,
+} from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -28,6 +36,8 @@ import { type Column, cardTable, pager, timeAgo, withQuery } from '../../table.t
 const PAGE_SIZE = 50
 /** Rows of a CSV file. */
 const CSV_MAX = 10_000
+/** Calls that a filter looks at for each row that fits. */
+const SEARCHED_BY_ROW = 50
 
 const OUTCOME_TEXTS: Readonly<Record<ListedOutcome, string>> = {
   paid: 'Paid',
@@ -72,7 +82,9 @@ export const callListPages = (deps: CallListDeps): readonly AnyPage[] => [
         tabs: ACCOUNT_TABS,
         main: html`<h1>Calls</h1><p class="lead">Every call of your keys, newest first, also free
 and failed ones. Failed calls are not charged.</p>${filters(agents, request.query)}${
-          list.rows.length === 0 ? emptyState(...emptyText(request.query)) : callTable(list)
+          list.rows.length === 0
+            ? emptyState(...emptyText(request.query, list.searchedTo))
+            : callTable(list)
         }${pager('/account/calls', request.query, list.next)}${
           list.rows.length > 0 && csvLink(request.query)
         }`,
@@ -83,7 +95,7 @@ and failed ones. Failed calls are not charged.</p>${filters(agents, request.quer
     query: Filters,
     render: async (request) => {
       const { clock } = deps
-      const rows = await readRows(deps, request, request.query, CSV_MAX)
+      const { rows } = await readRows(deps, request, request.query, { limit: CSV_MAX })
       const text = [CSV_HEADER, ...rows.map(csvCells)].map(csvLine).join('')
       return { file: `calls-${dayName(clock.now())}.csv`, type: 'text/csv', text }
     },
@@ -95,6 +107,8 @@ interface CallList {
   /** Undefined if rows are left out in between, or are paid from several balances. */
   readonly balances: Awaited<ReturnType<typeof readCallBalances>> | undefined
   readonly next: string | null
+  /** Day up to which a filter has looked for matches, if it has not looked at all calls. */
+  readonly searchedTo: string | undefined
 }
 
 async function readPage(
@@ -104,13 +118,10 @@ async function readPage(
 ): Promise<CallList> {
   const { query } = request
   const [at, id, before = null] = readCursor(query.cursor, Cursor) ?? []
-  const found = await readRows(
-    deps,
-    request,
-    query,
-    PAGE_SIZE + 1,
-    at === undefined ? undefined : [at, id!],
-  )
+  const { rows: found, searchedTo } = await readRows(deps, request, query, {
+    limit: PAGE_SIZE + 1,
+    after: at === undefined ? undefined : [at, id!],
+  })
   const rows = found.slice(0, PAGE_SIZE)
   const mainKey = balanceKey(keys, query)
   const after = before === null ? undefined : { call: id!, before: BigInt(before) }
@@ -125,7 +136,8 @@ async function readPage(
           after,
         )
       : undefined
-  return { rows, balances, next: nextCursor(found, balances) }
+  const next = nextCursor(found, balances) ?? (searchedTo && writeCursor([...searchedTo, null]))
+  return { rows, balances, next, searchedTo: searchedTo?.[0] }
 }
 
 /** Position after the last row of a page, if there are more. */
@@ -149,15 +161,15 @@ async function readRows(
   { pool, calls }: CallDeps,
   request: PageRequest,
   query: Filters,
-  limit: number,
-  after?: readonly [string, string],
-): Promise<CallListRow[]> {
+  { limit, after }: Pick<CallListQuery, 'limit' | 'after'>,
+): Promise<CallListPage> {
   const { principals } = requireSession(request)
   if (query.key !== '') await request.api('GET /v1/keys/{id}', { params: { id: query.key } })
   await calls.flush() // calls that this process has just recorded
   return listCalls(pool, query.key === '' ? principals : [query.key], {
     limit,
     after,
+    searchedMax: SEARCHED_BY_ROW * limit,
     wallets: query.key === '' ? await walletsOf(pool, principals) : [],
     outcome: query.outcome || undefined,
     service: query.service || undefined,
@@ -179,10 +191,15 @@ const keyOptions = (keys: readonly KeyJson[], chosen: string) => ({
   ...Object.fromEntries(keys.map(({ key_id: id, name }) => [id, name ?? id])),
 })
 
-const emptyText = (query: Filters): [string, Html] =>
-  Object.values(query).some(Boolean)
+function emptyText(query: Filters, searchedTo: string | undefined): [string, Html] {
+  if (searchedTo !== undefined) {
+    const text = `No calls since ${formatTime(searchedTo)} match these filters.`
+    return [text, html`<p>The next page goes on with older calls.</p>`]
+  }
+  return Object.values(query).some(Boolean)
     ? ['No calls match these filters.', html`<p><a href="/account/calls">Show all calls</a></p>`]
     : ['No calls yet.', html`<p><a href="/services">Browse services</a></p>`]
+}
 
 const csvLink = (query: Filters): Html => {
   const { key, outcome, service, from, to } = query
