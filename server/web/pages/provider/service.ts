@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import type { FailureJson } from '../../../rest/provider/failures.ts'
 import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
 import { dialogs } from '../../dialog.ts'
 import { collapsible, form, formFields } from '../../form.ts'
@@ -16,7 +17,7 @@ import { endpointsPart } from './service-endpoints.ts'
 import { missingPart, statePart, testPart } from './service-state.ts'
 import { draftSteps } from './service-steps.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
-import { rowTable } from './statistics.ts'
+import { outcomeOf, rowTable } from './statistics.ts'
 
 const Query = z.object({
   endpoint: z.string().max(310).optional(),
@@ -57,7 +58,7 @@ export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     },
     render: async (request) => {
       const { api, params } = request
-      const [service, prices, figures] = await Promise.all([
+      const [service, prices, figures, failures] = await Promise.all([
         api<ServiceJson>('GET /v1/provider/services/{slug}', { params }),
         api<ListPage<PriceJson>>('GET /v1/provider/services/{slug}/prices', { params }),
         api<StatisticsJson>('GET /v1/provider/statistics', {
@@ -66,6 +67,9 @@ export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
             by: 'endpoint',
             from: dayName(daysBefore(clock.now(), DAYS - 1)),
           },
+        }),
+        api<{ data: readonly FailureJson[] }>('GET /v1/provider/failures', {
+          query: { service: params['slug'] },
         }),
       ])
       const isDraft = service.state === 'draft'
@@ -83,6 +87,7 @@ export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
           !isDraft && statePart(service, request),
           endpointsPart(service, request),
           figuresPart(figures),
+          failuresPart(failures.data),
           pricesPart(prices.data),
           credentialPart(service, request),
           testPart(service, request),
@@ -96,6 +101,22 @@ const DAYS = 30
 /** Calls, failures and latency of each endpoint. */
 const figuresPart = ({ data }: StatisticsJson): Html | false =>
   data.length > 0 && html`<h2>Last ${DAYS} days</h2>${rowTable(data, 'endpoint')}`
+
+/** Latest failed calls, without their inputs, which are not stored. */
+const failuresPart = (failures: readonly FailureJson[]): Html | false =>
+  failures.length > 0 &&
+  html`<h2 id="failures">Latest failures</h2><p>Callers were not charged. We store no
+inputs.</p>${cardTable(
+    'Latest failures',
+    [
+      { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
+      { head: 'Endpoint', cell: ({ endpoint }) => html`<code>${endpoint ?? 'deleted'}</code>` },
+      { head: 'Reason', cell: ({ reason }) => outcomeOf(reason ?? 'failed') },
+      { head: 'Status', number: true, cell: ({ status }) => status },
+      { head: 'Latency', number: true, cell: ({ latency_ms: ms }) => formatDuration(ms) },
+    ],
+    failures,
+  )}`
 
 const reviewPart = ({ review }: ServiceJson): Html | undefined =>
   reviewNotice(review, form({ act: 'withdraw', submit: 'Withdraw version', kind: 'plain' }))

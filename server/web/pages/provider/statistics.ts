@@ -210,7 +210,8 @@ const OUTCOME_TEXTS: Readonly<Record<string, string>> = {
   unresolved: 'Pending',
 }
 
-const outcomeOf = (code: string): Html =>
+/** Text of the outcome of calls. */
+export const outcomeOf = (code: string): Html =>
   Object.hasOwn(FAULTS, code)
     ? html`${FAULTS[code as FaultCode][1]}:
 <a href="/docs/problems/${code}"><code>${code}</code></a>`
