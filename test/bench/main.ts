@@ -25,7 +25,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   search: async (data) => (await import('./search.ts')).search(data),
   tenders: async (data) => (await import('./tenders.ts')).tenders(data),
   upstream: async () => (await import('./upstream.ts')).upstream(),
-  web: async () => (await import('./web.ts')).web(),
+  web: async (data) => (await import('./web.ts')).web(data),
   x402: async () => (await import('./x402.ts')).x402(),
 }
 

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { browse } from '../../../core/catalog/search/browse.ts'
 import { dayName, daysBefore, systemClock } from '../../../core/clock.ts'
 import { writeCursor } from '../../../server/rest/paging.ts'
+import { allPages } from '../../../server/web/index.ts'
 import type { AccountData } from './account-data.ts'
 import { KEY, type Person } from './test-data.ts'
 
@@ -14,17 +15,42 @@ const DEEP = 80_000
 /** Days before today, covering nearly the whole journal. */
 const BACK = Array.from({ length: SOME }, (_, i) => 1 + ((i * 17) % 100))
 
-/** Every page of the hub, with enough instances that no two consecutive responses are equal. */
+/** Pages that redirect an account that is signed in, or that are files. */
+const UNTIMED: ReadonlySet<string> = new Set([
+  '/search',
+  '/sign-in/confirm',
+  '/unsubscribe',
+  '/account/calls.csv',
+  '/account/calls/{id}/receipt',
+])
+
+/**
+ * Every page of the hub, with enough instances that no two consecutive responses are equal.
+ * @throws Error if a page is missing
+ */
 export async function pathsOf(
   admin: Pool,
   person: Person,
   accountData: AccountData,
 ): Promise<Paths> {
-  return {
+  const paths = {
     ...(await publicPaths(admin, person)),
-    ...ownPaths(accountData),
+    ...(await ownPaths(admin, accountData)),
     ...(await booksOf(admin)),
   }
+  assertComplete(Object.values(paths).map(([first]) => first!.split('?')[0]!))
+  return paths
+}
+
+function assertComplete(timed: readonly string[]): void {
+  const missing = allPages({ baseUrl: () => '' } as Parameters<typeof allPages>[0])
+    .map(({ path }) => path)
+    .filter((path) => !UNTIMED.has(path))
+    .filter((path) => {
+      const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+      return !timed.some((each) => pattern.test(each))
+    })
+  if (missing.length > 0) throw new Error(`pages without a path: ${missing.join(', ')}`)
 }
 
 const alone = (paths: readonly string[]): Paths =>
@@ -37,12 +63,18 @@ async function publicPaths(admin: Pool, { queries }: Person): Promise<Paths> {
       '/',
       '/services',
       '/services/analysis',
+      '/services/analysis/try',
+      '/providers/agenthub',
+      '/go?q=analysis&list=1',
+      '/sign-in',
       '/status',
       '/docs',
       '/docs/reference/provider',
       '/docs/agents',
       '/docs/providers',
       '/docs/finance',
+      '/docs/operations',
+      '/docs/search?q=payout',
       '/docs/webhooks',
       '/docs/problems',
       '/docs/problems/payment_required',
@@ -53,6 +85,7 @@ async function publicPaths(admin: Pool, { queries }: Person): Promise<Paths> {
       (query) => `/services?${new URLSearchParams({ q: query }).toString()}`,
     ),
     ...(await catalogPaths(admin)),
+    '/compare?id=…': rows.map(({ id }) => `/compare?id=analysis&id=${id}&id=${rows[0]!.id}`),
     '/listings/{id}': rows.map(({ id }) => `/listings/${id}`),
   }
 }
@@ -74,11 +107,22 @@ async function catalogPaths(admin: Pool): Promise<Paths> {
 }
 
 /** Pages of an account with much data and many sales. */
-const ownPaths = ({ call, webhook, domain, api, payout }: AccountData): Paths => ({
+const ownPaths = async (
+  admin: Pool,
+  { call, webhook, domain, api, payout }: AccountData,
+): Promise<Paths> => ({
   ...alone([
     '/account',
     '/account?days=365',
     '/account/keys',
+    '/account/calls',
+    '/account/calls?outcome=failed',
+    '/account/calls?outcome=pending',
+    '/account/calls?service=other-7',
+    '/account/calls?service=nothing',
+    '/account/documents',
+    '/account/notifications',
+    '/account/transfer',
     '/account/webhooks',
     '/account/wallets',
     '/account/sessions',
@@ -90,6 +134,7 @@ const ownPaths = ({ call, webhook, domain, api, payout }: AccountData): Paths =>
     '/provider/payouts',
   ]),
   '/account/keys/{id}': [`/account/keys/${KEY}`],
+  '/account/calls?cursor=…': await callPages(admin),
   '/account/history?key=…': [`/account/history?key=${KEY}`],
   '/account/history?key=…&from=…': BACK.map(
     (days) => `/account/history?key=${KEY}&to=${dayBack(days)}`,
@@ -100,6 +145,19 @@ const ownPaths = ({ call, webhook, domain, api, payout }: AccountData): Paths =>
   '/provider/domains/{id}': [`/provider/domains/${domain}`],
   '/provider/payouts/{id}': [`/provider/payouts/${payout}`],
 })
+
+/** Deep pages of the list of calls. */
+async function callPages(admin: Pool): Promise<readonly string[]> {
+  const { rows } = await admin.query<{ at: Date; id: string }>(
+    `SELECT c.at, c.id FROM unnest($2::integer[]) d CROSS JOIN LATERAL (
+       SELECT at, id FROM hub.call WHERE key_id = $1 AND at < now() - d * interval '1 day'
+       ORDER BY at DESC LIMIT 1) c`,
+    [KEY, BACK],
+  )
+  return rows.map(
+    ({ at, id }) => `/account/calls?cursor=${writeCursor([at.toISOString(), id, null])}`,
+  )
+}
 
 const dayBack = (days: number): string => dayName(daysBefore(systemClock.now(), days))
 
@@ -124,6 +182,13 @@ async function booksOf(admin: Pool): Promise<Paths> {
   return {
     ...alone([
       '/finance',
+      '/finance/trends',
+      '/finance/reports',
+      '/finance/conversion',
+      '/finance/documents',
+      '/finance/receivables',
+      '/finance/unusable-credits',
+      '/finance/payouts',
       '/finance/trial-balance',
       '/finance/trial-balance?prefix=liabilities:agents:',
       '/finance/journal',
@@ -139,6 +204,12 @@ async function booksOf(admin: Pool): Promise<Paths> {
       '/admin?slug=echo',
       '/admin/keys',
       '/admin/roles',
+      '/admin/find?q=bench',
+      '/admin/find?q=zzz',
+      '/admin/health',
+      '/admin/incidents',
+      '/admin/access',
+      '/admin/retention',
     ]),
     '/finance/trial-balance?day=…': BACK.map(
       (days) => `/finance/trial-balance?day=${dayBack(days)}`,
