@@ -8,13 +8,14 @@ import { filterBar, form, formFields, textFilter } from '../../form.ts'
 import { requiredDollars } from '../../form-schemas.ts'
 import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
+import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable, ledgerTable, withQuery } from '../../table.ts'
 import {
   accountLink,
   entryPath,
-  formatAmount,
+  formatBalance,
   optionalPeriod,
   reason,
   reasonField,
@@ -63,8 +64,8 @@ export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         title: 'ETH and gas',
         tabs: FINANCE_TABS,
         main: html`<h1>ETH and gas</h1><p class="lead">Accounts between ETH and USDC, by value date
-(UTC). Gas is an expense at the configured price when it was recorded; until the next revaluation
-its cost stands in <code>equity:conversion:usdc</code>.</p>${filterBar(PATH, [
+(UTC). Gas is an expense at the configured price when it was recorded. Until the next revaluation,
+<code>equity:conversion:usdc</code> contains its cost.</p>${filterBar(PATH, [
           textFilter('period', 'Period', period, 8),
         ])}${accountTable(found)}${revaluationTable(found)}${revalueForm(
           request,
@@ -74,15 +75,20 @@ its cost stands in <code>equity:conversion:usdc</code>.</p>${filterBar(PATH, [
     },
   })
 
-const accountTable = ({ accounts }: ConversionJson): Html =>
-  ledgerTable(
+/** Accounts with a balance or a change in the period. */
+function accountTable({ accounts }: ConversionJson): Html {
+  const used = accounts.filter(
+    ({ opening, changes, closing }) => opening !== 0 || changes.length > 0 || closing !== 0,
+  )
+  if (used.length === 0) return emptyState('No ETH and no gas in this period.')
+  return ledgerTable(
     'ETH and gas',
     [
       { head: 'Account', cell: (row) => row.name },
       { head: 'Asset', cell: ({ asset }) => asset },
-      { head: 'Amount', number: true, cell: ({ amount, asset }) => formatAmount(amount, asset) },
+      { head: 'Amount', number: true, cell: ({ amount, asset }) => formatBalance(amount, asset) },
     ],
-    accounts.flatMap(({ account, asset, opening, changes, closing }) => [
+    used.flatMap(({ account, asset, opening, changes, closing }) => [
       { name: html`${accountLink(account)}, opening`, asset, amount: opening },
       ...changes.map(({ event, entries, amount }) => ({
         name: html`${event} (${entries})`,
@@ -92,6 +98,7 @@ const accountTable = ({ accounts }: ConversionJson): Html =>
       { name: html`<strong>Closing</strong>`, asset, amount: closing },
     ]),
   )
+}
 
 const revaluationTable = ({ revaluations }: ConversionJson): Html | undefined =>
   revaluations.length === 0

@@ -1,5 +1,6 @@
 import type { AuditLineJson } from '../../../rest/admin/audit.ts'
 import type { OverviewJson } from '../../../rest/finance/overview.ts'
+import type { TrendsJson } from '../../../rest/finance/trends.ts'
 import type { WalletsJson } from '../../../rest/finance/wallets.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { formatCount } from '../../format.ts'
@@ -8,16 +9,18 @@ import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { cardTable, shortHash, table, timeAgo } from '../../table.ts'
 import { entryPath, formatAmount } from './components.ts'
+import { trendSummary } from './trends.ts'
 
 const COMMANDS_SHOWN = '5'
 
-/** `/finance`: pending work, and balances of the platform wallets. */
+/** `/finance`: pending work, figures of the month, and balances of the platform wallets. */
 export const financePage = (): AnyPage =>
   page('/finance', {
     render: async ({ api }) => {
-      const [pending, wallets, commands] = await Promise.all([
+      const [pending, wallets, trends, commands] = await Promise.all([
         api<OverviewJson>('GET /v1/finance/overview'),
         api<WalletsJson>('GET /v1/finance/wallets'),
+        api<TrendsJson>('GET /v1/finance/trends'),
         api<ListPage<AuditLineJson>>('GET /v1/admin/audit', {
           query: { role: 'operator', limit: COMMANDS_SHOWN },
         }),
@@ -38,7 +41,7 @@ figures here are derived from the journal.</p>${table(
             },
           ],
           checks(pending),
-        )}${walletTable(wallets)}${commandTable(commands.data)}`,
+        )}${trendSummary(trends.data)}${walletTable(wallets)}${commandTable(commands.data)}`,
       }
     },
   })

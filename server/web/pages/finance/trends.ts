@@ -4,7 +4,7 @@ import { formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { ledgerTable, withQuery } from '../../table.ts'
+import { ledgerTable, metrics, withQuery } from '../../table.ts'
 import { formatAmount } from './components.ts'
 
 type Month = TrendsJson['data'][number]
@@ -110,6 +110,27 @@ function trend(
   return html`<section><h2>${title}</h2>${comparison}${drawn}
 <p class="small muted">${note}</p></section>`
 }
+
+/** Figures of the current month, and the charts that show whether the platform is sound. */
+export function trendSummary(months: readonly Month[]): Html {
+  const now = months.at(-1)!
+  const sales = now.provider_sales_microdollars + now.first_party_sales_microdollars
+  const shown = CHARTS.filter(({ title }) => SUMMARIZED.has(title))
+  return html`<h2>This month, ${now.month}</h2>${metrics(
+    {
+      Sales: formatDollars(sales),
+      Commission: formatDollars(now.commission_microdollars),
+      Gas: formatDollars(now.gas_microdollars),
+      Payouts: formatDollars(now.payouts_microdollars),
+      Liabilities: formatDollars(now.liabilities_microdollars),
+      Cash: formatDollars(now.cash_microdollars),
+    },
+    'amounts',
+  )}<div class="columns">${shown.map((each) => trend(months, each))}</div><p
+class="small muted">As of the last minute. <a href="${PATH}">All trends</a></p>`
+}
+
+const SUMMARIZED: ReadonlySet<string> = new Set(['Sales', 'Liabilities and cash'])
 
 /** Income, expenses and net income, the latest month first, with links to the full statements. */
 function profitAndLoss(months: readonly Month[]): Html {
