@@ -1,5 +1,6 @@
 import { type Html, type HtmlPart, html } from './html.ts'
 import { icon } from './icons.ts'
+import { withQuery } from './table.ts'
 
 /** Form that opens over the page. */
 export interface Dialog {
@@ -52,13 +53,19 @@ popovertargetaction="hide">Close</button>`
 const POPOVER = html`popover`
 const OPEN = html`open`
 
-/** Address of a page with an open dialog. */
-export const dialogPath = (path: string, name: string): string =>
-  `${path}?edit=${name}#${idOf(name)}`
+/** Address of a page with an open dialog. @param query of the page */
+export const dialogPath = (
+  path: string,
+  name: string,
+  query: Readonly<Record<string, string | undefined>> = {},
+): string => `${withQuery(path, { ...query, edit: name })}#${idOf(name)}`
 
-/** Menu of a row: links to the pages and dialogs that manage it. @param id unique on the page */
+/**
+ * Menu of a row: links to the pages and dialogs that manage it, and forms without fields.
+ * @param id unique on the page
+ */
 export const rowMenu = (id: string, label: string, links: readonly HtmlPart[]): Html =>
-  html`<button type="button" class="plain" popovertarget="${id}"
+  html`<button type="button" class="row-button" popovertarget="${id}"
 aria-label="Actions for ${label}">${icon(
     'ellipsis-horizontal',
   )}</button><ul id="${id}" class="popover row-menu" popover>${links.map(

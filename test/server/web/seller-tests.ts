@@ -3,8 +3,10 @@ import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { usd } from '../../../core/money.ts'
 import { paths, type TestSites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { PROOF, signInByOutbox } from './account-fixture.ts'
 import { injectWallet } from './injected-wallet.ts'
@@ -55,13 +57,45 @@ export function sellerTests(
         return (await ask(hub().url, path)).body['price_microdollars']
       }
       expect(await priceOf()).to.equal(4_000)
-      const editLink = 'a[aria-label="Edit the price of /blog/**"]'
-      await Promise.all([tab.page.waitForNavigation(), tab.page.click(editLink)])
+      await tab.choose('/blog/**', 'a[href*="edit=rule"]')
+      expect(await dialogOn(tab)).to.include('Edit /blog/**')
+      await tab.send('rule', { price: 'much' })
+      expect(await dialogOn(tab), 'with the error').to.include('Enter dollars')
       await tab.send('rule', { price: '0.007', cached_price: '0.007' })
       expect(await priceOf()).to.equal(7_000)
       expect(await tab.text()).to.include('$0.007')
       await tab.send('sell')
       expect(await priceOf(), 'sales stopped').to.equal(undefined)
+      await tab.choose('/blog/**', 'button')
+      expect(await tab.text()).to.include('No prices yet')
+      await tab.close()
+    })
+
+    it(`set a credential in dialogs, ${scripts ? 'with' : 'without'} scripts`, async () => {
+      const slug = `dues-${scripts}`
+      const { cookie } = await signInByOutbox(hub(), `${slug}@example.test`)
+      const tab = await tabs.open({ scripts, cookie })
+      await tab.go('/provider/services')
+      await tab.send('import', { slug, openapi: JSON.stringify(SECURED) })
+      await tab.send('price', { price: '0.01' })
+      expect(await next(tab)).to.include('Set the upstream credential')
+      await Promise.all([
+        tab.page.waitForNavigation(),
+        tab.page.click('[aria-current=step] a.button'),
+      ])
+      expect(await dialogOn(tab)).to.include('Header with a credential')
+      const name = await tab.page.$eval('#secret-name', (field) => field.getAttribute('value'))
+      expect(name, 'as the document names it').to.equal('X-Port-Key')
+      expect(await tab.send('secret', { value: 'abc' })).to.include('Upstream credential saved')
+      expect(await tab.page.$('dialog[open]'), 'closed').to.equal(null)
+      const client = { client_id: 'dues', client_secret: 'def' }
+      await tab.send('oauth2', { ...client, token_url: 'http://127.0.0.1:81/' })
+      expect(await dialogOn(tab)).to.include('OAuth2 client credentials')
+      expect(await tab.page.$('#oauth2-token_url-error'), 'with the error').not.to.equal(null)
+      await tab.choose('GET /tides', 'a[href*="edit=endpoint"]')
+      expect(await dialogOn(tab)).to.include('Edit GET /tides')
+      await tab.send('endpoint', { summary: 'Tides of one harbor.' })
+      expect(await tab.text()).to.include('Tides of one harbor.')
       await tab.close()
     })
   }
@@ -107,7 +141,7 @@ export function sellerTests(
   })
 
   for (const scripts of [true, false]) {
-    it(`import, test and sell an API, ${scripts ? 'with' : 'without'} scripts`, async () => {
+    it(`lead from an import to the first sale of an API, ${scripts ? 'with' : 'without'} scripts`, async () => {
       const slug = `tides-${scripts}`
       const { cookie } = await signInByOutbox(hub(), `${slug}@example.test`)
       const answer = {
@@ -171,12 +205,39 @@ export function sellerTests(
       await tab.send('price', { price: '0.004' })
       const { body: cheaper } = await ask(hub().url, `/v1/services/${slug}`)
       expect(JSON.stringify(cheaper)).to.include('4000')
+      const { apiKey: key, keyId } = await hub().agent()
+      await hub().credit(keyId, usd('1'))
+      const sold = await ask(hub().url, `/proxy/${slug}/tides?harbor=Bergen`, {
+        method: 'GET',
+        key,
+      })
+      expect(sold.status, sold.text).to.equal(200)
+      await eventually(async () => {
+        await tab.go(`/provider/services/${slug}`)
+        return (await tab.text())!.includes('Last 30 days')
+      })
+      await eventually(async () => {
+        await tab.go('/provider')
+        return /Balance\s*\$0\.0036/.test((await tab.text())!) // less a commission of 10 %
+      })
+      await tab.go(`/provider/services/${slug}`)
       await tab.send('pause')
       expect(await tab.text()).to.include('Sales paused')
       await tab.close()
     })
   }
 }
+
+/** The document of an API that needs a key. */
+const SECURED = {
+  ...OPENAPI,
+  components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Port-Key' } } },
+  security: [{ key: [] }],
+}
+
+/** Returns the text of the dialog within the page. */
+const dialogOn = ({ page }: Awaited<ReturnType<ReturnType<typeof useTabs>['open']>>) =>
+  page.$eval('dialog[open]', (dialog) => dialog.textContent)
 
 /** Returns the text of the step that comes next. */
 const next = ({ page }: Awaited<ReturnType<ReturnType<typeof useTabs>['open']>>) =>

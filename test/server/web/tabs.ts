@@ -93,6 +93,8 @@ export function useTabs(url: () => string) {
       text: () => page.$eval('main', (element) => element.textContent),
       /** Fills in fields by name, submits their form and returns the text of the next page. */
       send: (act: string, fields: Readonly<Record<string, string>> = {}) => send(page, act, fields),
+      /** Opens the menu of a row, clicks a link or button in it and waits for the next page. */
+      choose: (row: string, selector: string) => choose(page, row, selector),
       close: () => context.close(),
     }
   }
@@ -139,6 +141,13 @@ export function useTabs(url: () => string) {
   type Tab = Awaited<ReturnType<typeof open>>
 
   return { open, assertAccessible }
+}
+
+async function choose(page: Page, row: string, selector: string): Promise<void> {
+  const button = `button[aria-label="Actions for ${row}"]`
+  await page.click(button)
+  const id = await page.$eval(button, (each) => each.getAttribute('popovertarget'))
+  await Promise.all([page.waitForNavigation(), page.click(`[id="${id}"]:popover-open ${selector}`)])
 }
 
 async function send(page: Page, act: string, fields: Readonly<Record<string, string>>) {

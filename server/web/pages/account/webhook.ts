@@ -3,6 +3,7 @@ import { Fault } from '../../../../core/errors.ts'
 import type { DeliveryJson } from '../../../rest/account/webhook-deliveries.ts'
 import type { WebhookJson, WebhookSecretJson } from '../../../rest/account/webhooks.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import { dialogs } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { confirmedCheckbox } from '../../form-schemas.ts'
 import { formatDuration, formatTime } from '../../format.ts'
@@ -50,7 +51,11 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
 /** `/account/webhooks/{id}`: one webhook and its delivery log. */
 export const webhookPage = (): AnyPage =>
   page('/account/webhooks/{id}', {
-    query: z.object({ cursor: z.string().max(500).optional() }),
+    query: z.object({
+      cursor: z.string().max(500).optional(),
+      /** Dialog that is open. */
+      edit: z.string().max(20).optional(),
+    }),
     actions: ACTIONS,
     notices: {
       made: 'Webhook added. Use its secret to verify the signature of each event.',
@@ -60,12 +65,13 @@ export const webhookPage = (): AnyPage =>
       rotated: 'Secret rotated. For one day, events are signed with the old secret, too.',
     },
     render: async (request) => {
-      const { params, query, path } = request
+      const { params, path } = request
+      const { cursor } = request.query
       const [{ data: all }, log] = await Promise.all([
         request.api<{ data: readonly WebhookJson[] }>('GET /v1/webhooks'),
         request.api<ListPage<DeliveryJson>>('GET /v1/webhooks/{id}/deliveries', {
           params,
-          query: { limit: '20', ...query },
+          query: { limit: '20', cursor },
         }),
       ])
       const webhook = all.find(({ webhook_id: id }) => id === params['id'])
@@ -75,11 +81,14 @@ export const webhookPage = (): AnyPage =>
         tabs: ACCOUNT_TABS,
         tab: 'Webhooks',
         main: html`<p class="breadcrumb"><a href="/account/webhooks">Webhooks</a></p>
-<h1>Webhook ${stateOf(webhook)}</h1>${about(webhook)}${buttons(webhook)}<h2>Deliveries</h2>${
+<h1>Webhook ${stateOf(webhook)}</h1>${about(webhook)}${buttons(webhook)}${editing(
+          webhook,
+          request,
+        )}<h2>Deliveries</h2>${
           log.data.length === 0
             ? emptyState('No events sent yet.')
-            : html`${logTable(log.data)}${pager(path, query, log.next_cursor)}`
-        }${forms(webhook, request)}`,
+            : html`${logTable(log.data)}${pager(path, { cursor }, log.next_cursor)}`
+        }`,
       }
     },
   })
@@ -134,14 +143,38 @@ function lastResponse({ last_attempt: last }: DeliveryJson): string {
   return `${response} in ${formatDuration(last.duration_ms)}`
 }
 
-const forms = (webhook: WebhookJson, { submission }: PageRequest<unknown>): Html =>
-  html`<h2>Settings</h2>${form({
-    act: 'change',
-    submit: 'Save',
-    fields: webhookInputs(formFields('change', submission), webhook),
-  })}<h2>Delete</h2>${form({
-    act: 'delete',
-    submit: 'Delete webhook',
-    kind: 'danger',
-    fields: [formFields('delete', submission).confirmation('Its delivery log is deleted, too.')],
-  })}`
+/** Dialogs that change and delete a webhook. */
+const editing = (
+  webhook: WebhookJson,
+  { submission, path, query }: PageRequest<{ readonly edit?: string | undefined }>,
+): Html =>
+  dialogs(
+    [
+      {
+        name: 'change',
+        button: 'URL and events…',
+        title: 'URL and events',
+        content: form({
+          act: 'change',
+          submit: 'Save',
+          fields: webhookInputs(formFields('change', submission), webhook),
+        }),
+      },
+      {
+        name: 'delete',
+        button: 'Delete…',
+        title: 'Delete this webhook',
+        kind: 'danger',
+        content: form({
+          act: 'delete',
+          submit: 'Delete webhook',
+          kind: 'danger',
+          fields: [
+            formFields('delete', submission).confirmation('Its delivery log is deleted, too.'),
+          ],
+        }),
+      },
+    ],
+    path,
+    submission?.act ?? query.edit,
+  )

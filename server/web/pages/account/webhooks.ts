@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { EVENTS, type EventType } from '../../../../core/webhooks/events.ts'
 import type { WebhookJson, WebhookSecretJson } from '../../../rest/account/webhooks.ts'
+import { dialogPath, rowMenu } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { checkbox } from '../../form-schemas.ts'
 import { dayOf } from '../../format.ts'
@@ -93,9 +94,19 @@ const webhookTable = (webhooks: readonly WebhookJson[]): Html =>
       },
       { head: 'Events', cell: ({ events }) => events.join(', ') },
       { head: 'Added', noWrap: true, cell: ({ created_at: at }) => dayOf(at) },
+      { head: 'Actions', cell: webhookMenu },
     ],
     webhooks,
   )
+
+function webhookMenu({ webhook_id: id, url }: WebhookJson): Html {
+  const path = `/account/webhooks/${id}`
+  return rowMenu(`menu-${id}`, url, [
+    html`<a href="${path}">Deliveries</a>`,
+    html`<a href="${dialogPath(path, 'change')}">URL and events</a>`,
+    html`<a href="${dialogPath(path, 'delete')}">Delete</a>`,
+  ])
+}
 
 export function stateOf({ disabled, failing_since: failing }: WebhookJson): Html | undefined {
   if (disabled !== null) return html`<span class="badge bad">disabled: ${disabled.reason}</span>`

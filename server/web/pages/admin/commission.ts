@@ -54,7 +54,7 @@ export function commissionForm(
   { slug, provider }: AdminServiceJson,
 ): Html {
   const fields = formFields('commission', submission)
-  return html`<section><h3>Commission</h3>${form({
+  return form({
     act: 'commission',
     submit: 'Set commission',
     to: withQuery(path, { slug }),
@@ -77,7 +77,7 @@ export function commissionForm(
       }),
       reasonField(fields),
     ],
-  })}</section>`
+  })
 }
 
 /** All commission rules of the provider of a service. */

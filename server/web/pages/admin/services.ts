@@ -2,25 +2,20 @@ import { z } from 'zod'
 import type { AdminServiceJson } from '../../../rest/admin/services.ts'
 import type { ImpactsJson } from '../../../rest/admin/suspension-impact.ts'
 import type { ListPage } from '../../../rest/paging.ts'
-import type { ReviewJson } from '../../../rest/review-view.ts'
-import { form, formFields, viewSwitch } from '../../form.ts'
-import { formatDollars, pluralize } from '../../format.ts'
-import { type Html, type HtmlPart, html } from '../../html.ts'
+import { dialogPath, dialogs, rowMenu } from '../../dialog.ts'
+import { viewSwitch } from '../../form.ts'
+import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { reviewSummary } from '../../review.ts'
-import { cardTable, definitionList, pager, withQuery } from '../../table.ts'
-import { accountLink, balancePath, reason, reasonField } from '../finance/components.ts'
-import { commissionForm, commissionHistory, formatRate, setCommission } from './commission.ts'
+import { cardTable, definitionList, pager, shortHash, withQuery } from '../../table.ts'
+import { accountLink, balancePath, reason } from '../finance/components.ts'
+import { commissionHistory, formatRate, setCommission } from './commission.ts'
 import { decideName, waitingNames } from './provider-names.ts'
+import { decisionDialogs, FIRST_PARTY, PATH, reviewPart } from './service-decisions.ts'
 
-const PATH = '/admin'
 const PAGE_SIZE = '50'
 const VIEWS = { all: 'All', pending: 'Awaiting approval', suspended: 'Suspended' }
-
-/** Ids of self-registered providers, which own themselves. */
-const SELF_REGISTERED = /^p-[0-9a-f]{20}$/
 
 type Decision = 'approve' | 'refuse' | 'suspend' | 'resume'
 
@@ -58,6 +53,8 @@ export const servicesPage = (): AnyPage =>
   page(PATH, {
     query: z.object({
       slug: z.string().max(40).default(''),
+      /** Dialog that is open. */
+      edit: z.string().max(20).optional(),
       only: z.enum(['all', 'pending', 'suspended']).default('all'),
       cursor: z.string().max(500).optional(),
     }),
@@ -84,12 +81,14 @@ export const servicesPage = (): AnyPage =>
       owner: 'Owner set. New earnings go to them.',
     },
     render: async (request) => {
-      const { slug, only, cursor } = request.query
+      const { slug, only, cursor, edit } = request.query
       return {
         title: 'Services',
         tabs: ADMIN_TABS,
         main:
-          slug === '' ? await listPart(request, only, cursor) : await servicePart(request, slug),
+          slug === ''
+            ? await listPart(request, only, cursor)
+            : await servicePart(request, slug, edit),
       }
     },
   })
@@ -127,14 +126,29 @@ const serviceTable = (rows: readonly AdminServiceJson[]): Html =>
       {
         head: 'Provider',
         cell: ({ provider, owner }) =>
-          html`${owner ?? provider}${
+          html`${owner?.startsWith('0x') ? shortHash(owner) : (owner ?? provider)}${
             owner !== null && html`<br><span class="small muted">${provider}</span>`
           }`,
       },
       { head: 'Commission', number: true, cell: (each) => formatRate(each.commission_bps) },
+      { head: 'Actions', cell: serviceMenu },
     ],
     rows,
   )
+
+function serviceMenu(service: AdminServiceJson): Html {
+  const { slug, name, provider, suspended, waiting, state } = service
+  const edit = (dialog: string, text: string) =>
+    html`<a href="${dialogPath(PATH, dialog, { slug })}">${text}</a>`
+  return rowMenu(`menu-${slug}`, name, [
+    waiting && html`<a href="${withQuery(PATH, { slug })}#review">Review</a>`,
+    provider !== FIRST_PARTY && edit('commission', 'Commission'),
+    suspended === 'service' ? edit('resume', 'Resume') : edit('suspend', 'Suspend'),
+    provider !== FIRST_PARTY &&
+      html`<a href="${balancePath(`liabilities:providers:${provider}:`)}">Balance owed</a>`,
+    state === 'active' && html`<a href="/services/${slug}">Public page</a>`,
+  ])
+}
 
 function stateBadge({ suspended, stage, state, waiting }: AdminServiceJson): Html {
   if (suspended !== 'no') return html`<span class="badge bad">suspended</span>`
@@ -142,7 +156,11 @@ function stateBadge({ suspended, stage, state, waiting }: AdminServiceJson): Htm
   return html`<span class="badge ${state === 'active' ? 'good' : ''}">${stage ?? state}</span>`
 }
 
-async function servicePart(request: PageRequest, slug: string): Promise<Html> {
+async function servicePart(
+  request: PageRequest,
+  slug: string,
+  edit: string | undefined,
+): Promise<Html> {
   const found = await request.api<ListPage<AdminServiceJson>>('GET /v1/admin/services', {
     query: { limit: '1', slug },
   })
@@ -152,9 +170,7 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
   const impacts = await request.api<ImpactsJson>('GET /v1/admin/services/{id}/impact', {
     params: { id: slug },
   })
-  const { suspended } = service
-  const isFirstParty = service.provider === 'agenthub'
-  const hasOwnerForm = !isFirstParty && !SELF_REGISTERED.test(service.provider)
+  const isFirstParty = service.provider === FIRST_PARTY
   return html`${BREADCRUMB}<h1>${service.name} ${stateBadge(service)}</h1>${definitionList({
     Slug: html`<code>${slug}</code>`,
     'Reason for suspension': service.suspended_reason,
@@ -175,103 +191,14 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
   })}${!isFirstParty && (await commissionHistory(request, service))}${await reviewPart(
     request,
     service,
-  )}<h2>Decisions</h2><div class="columns">${
-    !isFirstParty && commissionForm(request, service)
-  }${hasOwnerForm && ownerForm(request, service)}<section>${
-    suspended === 'service'
-      ? decisionForm(request, service, 'resume', 'Resume service', 'Resume')
-      : html`${decisionForm(request, service, 'suspend', 'Suspend service', 'Suspend')}${impactText(
-          impacts.service,
-          impacts.days,
-        )}`
-  }${
-    suspended === 'provider'
-      ? decisionForm(request, service, 'resume-provider', 'Resume provider', 'Resume all')
-      : html`${decisionForm(
-          request,
-          service,
-          'suspend-provider',
-          'Suspend provider',
-          'Suspend all',
-        )}${impactText(impacts.provider, impacts.days)}`
-  }</section></div>`
-}
-
-/** States what a suspension stops. */
-function impactText({ services, ...recent }: ImpactsJson['service'], days: number): Html {
-  const calls = pluralize(recent.calls, 'call')
-  const callers = pluralize(recent.callers, 'caller')
-  const charged = formatDollars(recent.charged_microdollars)
-  return html`<p class="small muted">Stops ${pluralize(services, 'service')}. Last ${days} days:
-${calls} by ${callers}, who paid ${charged}.</p>`
-}
-
-/** Changes of the waiting version, and the forms that decide on it. */
-async function reviewPart(request: PageRequest, service: AdminServiceJson): Promise<HtmlPart> {
-  if (!service.waiting) return undefined
-  const params = { id: service.slug }
-  const review = await request.api<ReviewJson>('GET /v1/admin/services/{id}/review', { params })
-  return html`<h2>Review</h2>${reviewSummary(review)}<div class="columns"><section>${decisionForm(
-    request,
-    service,
-    'approve',
-    'Approve version',
-    'Approve',
-  )}</section><section>${decisionForm(
-    request,
-    service,
-    'refuse',
-    'Refuse version',
-    'Refuse',
-  )}</section></div>`
+  )}${dialogs(
+    decisionDialogs(request, service, impacts),
+    withQuery(PATH, { slug }),
+    request.submission?.act ?? edit,
+  )}`
 }
 
 const BREADCRUMB = html`<p class="breadcrumb"><a href="${PATH}">Services</a></p>`
 
 const unreadableSecretsText = ({ unreadable_secrets: names }: AdminServiceJson): string =>
   `No key of HUB_ENCRYPTION_KEYS decrypts its secrets: ${names.join(', ')}.`
-
-function decisionForm(
-  { submission }: PageRequest,
-  { slug, provider, version }: AdminServiceJson,
-  name: string,
-  title: string,
-  submit: string,
-): Html {
-  const fields = formFields(name, submission)
-  const sendsVersion = /^(?:approve|refuse|resume)$/.test(name) && version !== null
-  return html`<h3>${title}</h3>${form({
-    act: name,
-    submit,
-    to: withQuery(PATH, { slug }),
-    ...(/^(?:suspend|refuse)/.test(name) && { kind: 'danger' as const }),
-    hidden: {
-      slug,
-      id: name.endsWith('-provider') ? provider : slug,
-      ...(sendsVersion && { version: String(version) }),
-    },
-    fields: [reasonField(fields)],
-  })}`
-}
-
-/** Form that sets who owns the provider of a plugin's service and so earns from it. */
-function ownerForm({ submission }: PageRequest, service: AdminServiceJson): Html {
-  const { slug, provider } = service
-  const fields = formFields('owner', submission)
-  return html`<section><h3>Owner</h3>${form({
-    act: 'owner',
-    submit: 'Set owner',
-    to: withQuery(PATH, { slug }),
-    hidden: { slug, id: provider },
-    fields: [
-      fields.text({
-        name: 'name',
-        label: 'Wallet or email address',
-        hint: `Earns from ${provider}, sees its sales and sets its payout address.`,
-        required: true,
-        max: 254,
-      }),
-      reasonField(fields),
-    ],
-  })}</section>`
-}

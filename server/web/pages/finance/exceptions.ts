@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { ExceptionJson } from '../../../rest/finance/reconciliation.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import { rowMenu } from '../../dialog.ts'
 import { form, formFields, viewSwitch } from '../../form.ts'
 import { optionalList } from '../../form-schemas.ts'
 import { alignedColumn, formatDollars, formatTime } from '../../format.ts'
@@ -166,6 +167,15 @@ const exceptionTable = (rows: readonly ExceptionJson[]): Html =>
         head: 'Entry',
         cell: ({ answer_id: id }) => id !== null && html`<a href="${entryPath(id)}">posted</a>`,
       },
+      { head: 'Actions', cell: exceptionMenu },
     ],
     rows,
   )
+
+const exceptionMenu = (each: ExceptionJson): Html =>
+  rowMenu(`menu-${each.exception_id}`, `exception ${each.exception_id}`, [
+    each.resolved_at === null && html`<a href="${PATH}#exception-${each.exception_id}">Resolve</a>`,
+    each.entry_id !== null && html`<a href="${entryPath(each.entry_id)}">Entries</a>`,
+    each.transaction !== null && html`<a href="${transferPath(each.transaction)}">Transaction</a>`,
+    html`<a href="${withQuery('/finance/audit', { act: 'exception.resolve' })}">Audit log</a>`,
+  ])

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { OutgoingJson } from '../../../rest/finance/outgoing.ts'
 import type { PaymentJson } from '../../../rest/finance/payments.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import { rowMenu } from '../../dialog.ts'
 import { filterBar, form, formFields, selectFilter } from '../../form.ts'
 import { alignedColumn, formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -9,7 +10,7 @@ import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable, definitionList, pager, shortHash, timeAgo } from '../../table.ts'
-import { entryPath, reason, reasonField } from './components.ts'
+import { accountPath, entryPath, reason, reasonField } from './components.ts'
 
 const PATH = '/finance/payments'
 const PAGE_SIZE = '50'
@@ -96,9 +97,18 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
         cell: alignedColumn(rows, (each) => each.amount_microdollars),
       },
       { head: 'Next step', cell: ({ next_step: next }) => next },
+      { head: 'Actions', cell: paymentMenu },
     ],
     rows,
   )
+
+const paymentMenu = ({ id, direction, key_id: key, amount_microdollars: amount }: PaymentJson) =>
+  rowMenu(`menu-${id}`, `the payment of ${formatDollars(amount)}`, [
+    html`<a href="${entryPath(id)}">Entries</a>`,
+    key !== null &&
+      html`<a href="${accountPath(`liabilities:agents:${key}:credits`)}">Statement of the key</a>`,
+    direction === 'out' && html`<a href="#switch">Pause payments to sellers</a>`,
+  ])
 
 function switchPart({ submission }: PageRequest, outgoing: OutgoingJson): Html {
   const { paused, author, reason: why, since, today, caps } = outgoing

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { WaitingPayoutJson, WaitingPayoutsJson } from '../../../rest/finance/payouts.ts'
+import { rowMenu } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, type HtmlPart, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable, shortHash, timeAgo } from '../../table.ts'
-import { reason, reasonField } from './components.ts'
+import { breakableHex, cardTable, shortHash, timeAgo, withQuery } from '../../table.ts'
+import { balancePath, reason, reasonField } from './components.ts'
 
 const PATH = '/finance/payouts'
 
@@ -75,9 +76,11 @@ by linked wallets or one address, count as one.</p>${
 const ownerName = ({ owner }: { readonly owner: string }): HtmlPart =>
   owner.startsWith('0x') ? shortHash(owner) : owner
 
+const approvalId = (provider: string): string => `approve-${provider}`
+
 function approvalCard({ submission }: PageRequest, payout: WaitingPayoutJson): Html {
   const { provider_id: provider, address, amount_microdollars: amount } = payout
-  return html`<section class="card"><h2>${formatDollars(amount)} to ${ownerName(payout)}</h2>
+  return html`<section class="card" id="${approvalId(provider)}"><h2>${formatDollars(amount)} to ${ownerName(payout)}</h2>
 <p>Provider <code>${provider}</code>, owed ${formatDollars(payout.owed_microdollars)}, to
 ${breakableHex(address)}.</p>${form({
     act: 'approve',
@@ -123,6 +126,14 @@ const waitingTable = (payouts: readonly WaitingPayoutJson[]): Html =>
       },
       { head: 'Reason', cell: ({ rule }) => RULE_TEXTS[rule] },
       { head: 'Until', noWrap: true, cell: ({ until }) => timeAgo(until) },
+      { head: 'Actions', cell: payoutMenu },
     ],
     payouts,
   )
+
+const payoutMenu = ({ provider_id: id, rule }: WaitingPayoutJson): Html =>
+  rowMenu(`menu-${id}`, `the payout to ${id}`, [
+    rule === 'approval' && html`<a href="#${approvalId(id)}">Approve</a>`,
+    html`<a href="${balancePath(`liabilities:providers:${id}:`)}">Balance owed</a>`,
+    html`<a href="${withQuery('/admin/find', { q: id })}">Find the provider</a>`,
+  ])

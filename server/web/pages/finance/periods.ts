@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore, monthName, monthStart } from '../../../../core/clock.ts'
 import type { ChecklistJson, PeriodJson } from '../../../rest/finance/periods.ts'
+import { rowMenu } from '../../dialog.ts'
 import { filterBar, form, formFields, textFilter } from '../../form.ts'
 import { checkbox } from '../../form-schemas.ts'
 import { formatTime } from '../../format.ts'
@@ -8,7 +9,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { cardTable, table } from '../../table.ts'
+import { cardTable, table, withQuery } from '../../table.ts'
 import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/periods'
@@ -147,9 +148,20 @@ const periodTable = (rows: readonly PeriodJson[]): Html =>
       },
       { head: 'Closed', noWrap: true, cell: ({ closed_at: at }) => formatTime(at) },
       { head: 'Author', cell: ({ author }) => author },
+      { head: 'Actions', cell: ({ month }) => monthMenu(month) },
     ],
     rows,
   )
+
+function monthMenu(month: string): Html {
+  const days = { from: `${month}-01`, to: lastDayOf(month) }
+  return rowMenu(`menu-${month}`, month, [
+    html`<a href="${withQuery('/finance/reports', { period: month })}">Reports</a>`,
+    html`<a href="${withQuery('/finance/trial-balance', { day: days.to })}">Trial balance</a>`,
+    html`<a href="${withQuery('/finance/journal', days)}">Journal</a>`,
+    html`<a href="${withQuery('/finance/conversion', { period: month })}">Conversion</a>`,
+  ])
+}
 
 const lastDayOf = (month: string): string =>
   dayName(daysBefore(monthStart(new Date(`${month}-01T00:00:00Z`), 1), 1))

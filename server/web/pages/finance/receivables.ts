@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { ReceivablesJson } from '../../../rest/finance/receivables.ts'
+import { rowMenu } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { requiredDollars } from '../../form-schemas.ts'
 import { alignedColumn, formatCount, formatDollars } from '../../format.ts'
@@ -9,7 +10,7 @@ import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable, timeAgo } from '../../table.ts'
-import { entryPath, reason, reasonField } from './components.ts'
+import { balancePath, entryPath, reason, reasonField } from './components.ts'
 
 const PATH = '/finance/receivables'
 const ROUTE = 'POST /v1/finance/receivables/{provider}'
@@ -81,9 +82,19 @@ const debtTable = (debts: ReceivablesJson['data']): Html =>
         cell: alignedColumn(debts, (each) => each.amount_microdollars),
       },
       { head: 'Open', number: true, cell: alignedColumn(debts, (each) => each.open_microdollars) },
+      { head: 'Actions', cell: debtMenu },
     ],
     debts,
   )
+
+const debtMenu = ({ provider_id: debtor, entry_id: id }: ReceivablesJson['data'][number]): Html =>
+  rowMenu(`menu-${id}`, `the debt of ${debtor}`, [
+    html`<a href="#${cardId(debtor)}">Deduct or write off</a>`,
+    html`<a href="${entryPath(id)}">Entries</a>`,
+    html`<a href="${balancePath(`liabilities:providers:${debtor}:`)}">Balance owed</a>`,
+  ])
+
+const cardId = (debtor: string): string => `debt-${debtor}`
 
 function card(
   { submission }: PageRequest,
@@ -91,7 +102,7 @@ function card(
 ): Html {
   const hidden = { provider: debtor }
   const fields = formFields('writeOff', submission, hidden)
-  return html`<section class="card"><h2>${formatDollars(open)} owed by <code>${debtor}</code></h2>
+  return html`<section class="card" id="${cardId(debtor)}"><h2>${formatDollars(open)} owed by <code>${debtor}</code></h2>
 ${form({
   act: 'recover',
   submit: 'Deduct from earnings now',

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
+import { type Dialog, dialogPath, dialogs, rowMenu } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { checkbox, dollarsValue, lineList, optionalDollars } from '../../form-schemas.ts'
 import { formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest, type Submission } from '../../page.ts'
-import { cardTable, withQuery } from '../../table.ts'
+import { cardTable } from '../../table.ts'
 import { OUTCOME_TEXTS, previewForm } from './domain-preview.ts'
 
 /** Query of the page of a domain. */
@@ -97,56 +98,65 @@ export const ruleActions: Readonly<Record<string, FormAction>> = {
 /** Name of a rule among those of its domain: neither paths nor hosts contain a tab. */
 const nameOf = ({ path, agents }: RuleJson): string => [path, ...agents].join('\t')
 
-/** Price rules of a domain, and the form that adds or edits one. */
+/** Name of the dialog that adds or edits a rule, and of its action. */
+const RULE = 'rule'
+
+/** Price rules of a domain, and the dialog that adds or edits one. */
 export function rulesPart(rules: readonly RuleJson[], request: DomainRequest): Html {
-  const editing = rules.find((rule) => nameOf(rule) === request.query.rule)
+  const { path, query, submission } = request
+  const named = submission?.act === RULE ? submission.values['was'] : query.rule
+  const editing = rules.find((rule) => nameOf(rule) === named)
   return html`<h2 id="rules">Prices</h2><p>The most specific rule applies. Pages without a rule are
 not sold. A rule may be for agents that <a
 href="/docs/agents#signatures">sign their requests</a>.</p>${
-    rules.length === 0
-      ? emptyState('No prices yet: nothing is sold.')
-      : ruleTable(rules, request.path)
-  }${ruleForm(editing, request)}`
+    rules.length === 0 ? emptyState('No prices yet: nothing is sold.') : ruleTable(rules, path)
+  }${dialogs([ruleDialog(editing, request)], path, submission?.act ?? query.edit)}`
 }
 
 const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
   cardTable(
     'Prices',
     [
-      { head: 'Pages', cell: (rule) => html`<code>${rule.path}</code>` },
-      { head: 'For', cell: ({ agents }) => agentsText(agents) },
+      { head: 'Pages', cell: ({ rule }) => html`<code>${rule.path}</code>` },
+      { head: 'For', cell: ({ rule }) => agentsText(rule.agents) },
       {
         head: 'Price',
         number: true,
-        cell: ({ action, price_microdollars: price }) =>
-          action === 'deny' ? 'not sold' : formatDollars(price ?? 0),
+        cell: ({ rule }) =>
+          rule.action === 'deny' ? 'not sold' : formatDollars(rule.price_microdollars ?? 0),
       },
       {
         head: 'Cached page',
         number: true,
-        cell: ({ action, cached_price_microdollars: price, max_age_seconds: age }) =>
-          action === 'deny' || age === 0 ? '–' : formatDollars(price ?? 0),
+        cell: ({ rule }) =>
+          rule.action === 'deny' || rule.max_age_seconds === 0
+            ? '–'
+            : formatDollars(rule.cached_price_microdollars ?? 0),
       },
       {
         head: 'Cached for',
-        cell: ({ action, max_age_seconds: age }) => action === 'sell' && cacheAge(age),
+        cell: ({ rule }) => rule.action === 'sell' && cacheAge(rule.max_age_seconds),
       },
       {
         head: 'Actions',
-        cell: (rule) =>
-          html`<div class="actions"><a class="button plain" href="${withQuery(path, {
-            rule: nameOf(rule),
-          })}#rule" aria-label="Edit the price of ${rule.path}">Edit</a>${form({
-            act: 'unrule',
-            submit: 'Remove',
-            hidden: { rule: nameOf(rule) },
-            kind: 'plain',
-            label: `Remove the price of ${rule.path}`,
-          })}</div>`,
+        cell: ({ row, rule }) => ruleMenu(`menu-rule-${row}`, rule, path),
       },
     ],
-    rules,
+    rules.map((rule, row) => ({ rule, row })),
   )
+
+const ruleMenu = (id: string, rule: RuleJson, path: string): Html =>
+  rowMenu(id, rule.path, [
+    html`<a href="${dialogPath(path, RULE, { rule: nameOf(rule) })}">Edit</a>`,
+    form({
+      act: 'unrule',
+      submit: 'Remove',
+      to: path,
+      hidden: { rule: nameOf(rule) },
+      kind: 'plain',
+      label: `Remove the price of ${rule.path}`,
+    }),
+  ])
 
 const agentsText = (agents: readonly string[]): string =>
   agents.length === 0 ? 'everyone' : agents.join(', ').replace('*', 'any verified agent')
@@ -154,16 +164,20 @@ const agentsText = (agents: readonly string[]): string =>
 const cacheAge = (seconds: number): string =>
   (CACHE_AGES as Readonly<Record<string, string>>)[seconds] ?? `${seconds} seconds`
 
+const ruleDialog = (rule: RuleJson | undefined, request: DomainRequest): Dialog => ({
+  name: RULE,
+  button: 'Add a price…',
+  title: rule ? `Edit ${rule.path}` : 'Add a price',
+  content: ruleForm(rule, request),
+})
+
 function ruleForm(rule: RuleJson | undefined, { submission, path }: DomainRequest): Html {
-  const { text, select } = formFields('rule', submission)
-  return html`<h3 id="rule">
-${rule ? html`Edit <code>${rule.path}</code>` : 'Add a price'}</h3>${form({
-    act: 'rule',
+  const { text, select } = formFields(RULE, submission)
+  return form({
+    act: RULE,
     submit: rule ? 'Save price' : 'Add price',
     to: path,
-    hidden: {
-      was: submission?.act === 'rule' ? (submission.values['was'] ?? '') : rule ? nameOf(rule) : '',
-    },
+    hidden: { was: rule ? nameOf(rule) : '' },
     fields: [
       text({
         name: 'path',
@@ -204,14 +218,14 @@ verified agent. Empty: for everyone.`,
       ]}</div>`,
       readingFields(rule, submission),
     ],
-  })}${rule && html`<p><a href="${path}#rules">Cancel</a></p>`}`
+  })
 }
 
 /** Fields for reading, caching and previewing the pages of a rule. */
 function readingFields(rule: RuleJson | undefined, submission: Submission | undefined): Html {
-  const { text, select, check } = formFields('rule', submission)
+  const { text, select, check } = formFields(RULE, submission)
   const age = String(rule?.max_age_seconds ?? 3_600)
-  return html`<details${submission?.act === 'rule' && html` open`}><summary>Reading and
+  return html`<details${submission?.act === RULE && html` open`}><summary>Reading and
 caching</summary> <div class="stack">${[
     select(
       { name: 'max_age_seconds', label: 'Cache pages for', value: age },

@@ -1,4 +1,5 @@
-import { collapsible, form, formFields } from '../../form.ts'
+import { dialogPath, dialogs } from '../../dialog.ts'
+import { form, formFields } from '../../form.ts'
 import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import type { PageRequest } from '../../page.ts'
@@ -6,11 +7,23 @@ import type { ServiceJson } from './services.ts'
 
 type RequiredSecret = NonNullable<ServiceJson['imported']>['secrets'][number]
 
-/** Forms that set the upstream credential: a header, or OAuth2 client credentials. */
-export function credentialPart(service: ServiceJson, request: PageRequest<unknown>): Html {
+type Request = PageRequest<{ readonly edit?: string | undefined }>
+
+/** Secrets that the document requires and that are not set. */
+const requiredSecrets = ({ secrets, imported }: ServiceJson): readonly RequiredSecret[] =>
+  secrets.length === 0 ? (imported?.secrets ?? []) : []
+
+/** Address of the dialog that sets the credential of a service. @param path its page */
+export const credentialPath = (path: string, service: ServiceJson): string => {
+  const [first] = requiredSecrets(service)
+  return dialogPath(path, first?.in === 'oauth2' ? 'oauth2' : 'secret')
+}
+
+/** Dialogs that set the upstream credential: a header, or OAuth2 client credentials. */
+export function credentialPart(service: ServiceJson, request: Request): Html {
   const { secrets, imported } = service
-  const { act } = request.submission ?? {}
-  const required = secrets.length === 0 ? (imported?.secrets ?? []) : []
+  const { submission, path, query } = request
+  const required = requiredSecrets(service)
   const intro = html`<p>Authenticates the hub's requests to your API. It is stored encrypted and
 never shown.${
     secrets.length > 0 &&
@@ -19,13 +32,26 @@ never shown.${
 ${formatTime(each.set_at)}. `,
     )}`
   }${requirement(required, secrets.length === 0 ? (imported?.secret_choices ?? []) : [])}</p>`
-  const part = collapsible(
-    'Upstream credential',
-    html`${intro}${headerForm(required, request)}<h3>OAuth2 client credentials</h3><p>The hub
-requests access tokens with them, and sends your API the token.</p>${oauthForm(required, request)}`,
-    act === 'secret' || act === 'oauth2' || required.length > 0,
-  )
-  return html`<div id="credential">${part}</div>`
+  const verb = secrets.length === 0 ? 'Set' : 'Replace by'
+  return html`<h2 id="credential">Upstream credential</h2>${intro}${dialogs(
+    [
+      {
+        name: 'secret',
+        button: `${verb} a header…`,
+        title: 'Header with a credential',
+        content: headerForm(required, request),
+      },
+      {
+        name: 'oauth2',
+        button: `${verb} OAuth2 client credentials…`,
+        title: 'OAuth2 client credentials',
+        content: html`<p>The hub requests access tokens with them, and sends your API the token.
+</p>${oauthForm(required, request)}`,
+      },
+    ],
+    path,
+    submission?.act ?? query.edit,
+  )}`
 }
 
 function requirement(
@@ -39,16 +65,12 @@ function requirement(
   return required && html` The document requires <code>${required.name}</code>.`
 }
 
-function headerForm(
-  required: readonly RequiredSecret[],
-  { submission }: PageRequest<unknown>,
-): Html {
+function headerForm(required: readonly RequiredSecret[], { submission }: Request): Html {
   const { text } = formFields('secret', submission)
   const header = required.find((each) => each.in === 'header')?.name ?? 'Authorization'
   return form({
     act: 'secret',
     submit: 'Save credential',
-    kind: 'plain',
     fields: [
       text({ name: 'name', label: 'Header', required: true, value: header, max: 100 }),
       text({
@@ -60,16 +82,12 @@ function headerForm(
   })
 }
 
-function oauthForm(
-  required: readonly RequiredSecret[],
-  { submission }: PageRequest<unknown>,
-): Html {
+function oauthForm(required: readonly RequiredSecret[], { submission }: Request): Html {
   const { text, select } = formFields('oauth2', submission)
   const { token_url: url = '', scope = '' } = required.find((each) => each.in === 'oauth2') ?? {}
   return form({
     act: 'oauth2',
     submit: 'Save client credentials',
-    kind: 'plain',
     fields: [
       text({ name: 'token_url', label: 'Token URL', type: 'url', required: true, value: url }),
       text({ name: 'client_id', label: 'Client ID', required: true }),

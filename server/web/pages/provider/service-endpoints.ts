@@ -1,25 +1,37 @@
-import { collapsible, FLASH_ANCHOR, form, formFields, toSentence } from '../../form.ts'
+import { type Dialog, dialogPath, dialogs, rowMenu } from '../../dialog.ts'
+import { FLASH_ANCHOR, form, formFields, toSentence } from '../../form.ts'
 import { dollarsValue } from '../../form-schemas.ts'
 import { dayOf, formatCount, formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import type { PageRequest } from '../../page.ts'
-import { cardTable, withQuery } from '../../table.ts'
+import { cardTable } from '../../table.ts'
 import type { ServiceJson } from './services.ts'
 
 type Endpoint = ServiceJson['endpoints'][number]
-type Request = PageRequest<{ readonly endpoint?: string | undefined }>
+type Request = PageRequest<{
+  readonly endpoint?: string | undefined
+  readonly edit?: string | undefined
+}>
+
+/** Name of the dialog that adds or edits an endpoint, and of its action. */
+export const ENDPOINT = 'endpoint'
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
-/** Endpoints with their prices, and the form that adds or edits one. */
+/** Endpoints with their prices, and the dialog that adds or edits one. */
 export function endpointsPart(service: ServiceJson, request: Request): Html {
-  const editing = service.endpoints.find((each) => nameOf(each) === request.query.endpoint)
+  const { path, query, submission } = request
+  const named = submission?.act === ENDPOINT ? submission.values['was'] : query.endpoint
+  const editing = service.endpoints.find((each) => nameOf(each) === named)
   return html`<h2 id="endpoints">Endpoints</h2>${
     service.endpoints.length === 0
       ? emptyState('No endpoints yet.')
       : endpointTable(service.endpoints, request)
-  }${service.state !== 'retired' && endpointSection(service, editing, request)}`
+  }${
+    service.state !== 'retired' &&
+    dialogs([endpointDialog(editing, request)], path, submission?.act ?? query.edit)
+  }`
 }
 
 /** Form for a new price in a row of the table. */
@@ -70,50 +82,47 @@ ${dayOf(upcoming.effective_at)}</span>`
       { head: 'New price (USD)', cell: (each) => priceForm(each, request) },
       {
         head: 'Actions',
-        cell: (each) =>
-          html`<div class="actions"><a class="button plain" href="${withQuery(request.path, {
-            endpoint: nameOf(each),
-          })}#endpoint" aria-label="Edit ${nameOf(each)}">Edit</a>${
-            endpoints.length > 1 &&
-            form({
-              act: 'drop',
-              submit: 'Remove',
-              hidden: { endpoint: nameOf(each) },
-              kind: 'plain',
-              label: `Remove ${nameOf(each)}`,
-            })
-          }</div>`,
+        cell: (each) => endpointMenu(each, endpoints, request.path),
       },
     ],
     endpoints,
   )
+
+const endpointMenu = (endpoint: Endpoint, all: readonly Endpoint[], path: string): Html => {
+  const name = nameOf(endpoint)
+  return rowMenu(`menu-endpoint-${all.indexOf(endpoint)}`, name, [
+    html`<a href="${dialogPath(path, ENDPOINT, { endpoint: name })}">Edit</a>`,
+    all.length > 1 &&
+      form({
+        act: 'drop',
+        submit: 'Remove',
+        to: path,
+        hidden: { endpoint: name },
+        kind: 'plain',
+        label: `Remove ${name}`,
+      }),
+  ])
+}
 
 const METHODS = { GET: 'GET', POST: 'POST', PUT: 'PUT', PATCH: 'PATCH', DELETE: 'DELETE' }
 
 const schemaText = (schema: unknown): string =>
   schema === null || schema === undefined ? '' : JSON.stringify(schema, null, 2)
 
-/** Form for an endpoint, open while editing or if there is no endpoint yet. */
-const endpointSection = (
-  { endpoints }: ServiceJson,
-  editing: Endpoint | undefined,
-  request: Request,
-): Html =>
-  html`<div id="endpoint">${collapsible(
-    editing ? html`Edit <code>${nameOf(editing)}</code>` : 'Add an endpoint',
-    endpointForm(editing, request),
-    editing !== undefined || endpoints.length === 0 || request.submission?.act === 'endpoint',
-  )}</div>`
+const endpointDialog = (editing: Endpoint | undefined, request: Request): Dialog => ({
+  name: ENDPOINT,
+  button: 'Add an endpoint…',
+  title: editing ? `Edit ${nameOf(editing)}` : 'Add an endpoint',
+  content: endpointForm(editing, request),
+})
 
 function endpointForm(endpoint: Endpoint | undefined, { submission, path }: Request): Html {
-  const { text, select } = formFields('endpoint', submission)
-  const was = endpoint ? nameOf(endpoint) : ''
-  return html`${form({
-    act: 'endpoint',
+  const { text, select } = formFields(ENDPOINT, submission)
+  return form({
+    act: ENDPOINT,
     submit: endpoint ? 'Save endpoint' : 'Add endpoint',
-    kind: 'plain',
     to: path,
-    hidden: { was: submission?.act === 'endpoint' ? (submission.values['was'] ?? '') : was },
+    hidden: { was: endpoint ? nameOf(endpoint) : '' },
     fields: [
       html`<div class="row">${[
         select(
@@ -159,5 +168,5 @@ function endpointForm(endpoint: Endpoint | undefined, { submission, path }: Requ
         hint: 'Calls are refunded if the response does not match.',
       }),
     ],
-  })}${endpoint && html`<p><a href="${path}#endpoints">Cancel</a></p>`}`
+  })
 }

@@ -1,6 +1,9 @@
+import { dialogPath } from '../../dialog.ts'
 import { html } from '../../html.ts'
 import type { PageRequest } from '../../page.ts'
 import { type Step, stepList } from '../../step-list.ts'
+import { credentialPath } from './service-credential.ts'
+import { ENDPOINT } from './service-endpoints.ts'
 import { statePart } from './service-state.ts'
 import type { ServiceJson } from './services.ts'
 
@@ -18,7 +21,7 @@ function stepsOf(service: ServiceJson, request: PageRequest<unknown>): readonly 
       title: 'Add endpoints',
       isDone: hasEndpoints,
       body: html`<p>Callers pay per request of an endpoint.</p>
-<p><a class="button" href="#endpoint">Add an endpoint</a></p>`,
+<p><a class="button" href="${dialogPath(request.path, ENDPOINT)}">Add an endpoint</a></p>`,
     },
     {
       title: 'Set prices',
@@ -31,7 +34,8 @@ function stepsOf(service: ServiceJson, request: PageRequest<unknown>): readonly 
       title: 'Set the upstream credential',
       isDone: secret === undefined,
       body: html`<p>Missing: ${secret}. It is stored encrypted.</p>
-<p><a class="button" href="#credential">Set the credential</a></p>`,
+<p><a class="button" href="${credentialPath(request.path, service)}">Set the
+credential</a></p>`,
     },
     {
       title: 'Test every endpoint',
