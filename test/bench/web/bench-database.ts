@@ -27,7 +27,7 @@ const RUN = 'bench_run'
 export async function openBenchDatabase(folder?: string): Promise<BenchDatabase> {
   const dataDir = folder ?? newFolder()
   const server = await startEmbedded({ dataDir, durable: false })
-  const root = createPool(server.url, { max: 1, statementMs: 0, applicationName: 'bench root' })
+  const root = createPool(server.url, { max: 1, statementMs: 0, lockMs: 0, applicationName: 'bench root' })
   const stop = async () => {
     await root.end()
     await server.stop()
@@ -39,7 +39,7 @@ export async function openBenchDatabase(folder?: string): Promise<BenchDatabase>
     await root.query(`CREATE DATABASE ${RUN} TEMPLATE ${FILLED} STRATEGY file_copy`)
     const url = databaseUrl(server.url, RUN)
     await migrate(url)
-    const admin = createPool(url, { statementMs: 0, applicationName: 'bench' })
+    const admin = createPool(url, { statementMs: 0, lockMs: 0, applicationName: 'bench' })
     return {
       url,
       admin,
@@ -64,7 +64,7 @@ async function findOrFill(root: Pool, url: string, file: string): Promise<Person
   await root.query(`CREATE DATABASE ${FILLED}`)
   const filled = databaseUrl(url, FILLED)
   await migrate(filled)
-  const admin = createPool(filled, { statementMs: 0, applicationName: 'bench' })
+  const admin = createPool(filled, { statementMs: 0, lockMs: 0, applicationName: 'bench' })
   try {
     const person = await insertTestData(admin)
     await writeFile(file, JSON.stringify(person), { mode: 0o600 })

@@ -112,6 +112,7 @@ const ownPaths = async (
   { call, webhook, domain, api, payout }: AccountData,
 ): Promise<Paths> => ({
   ...alone([
+    '/sign-in/again',
     '/account',
     '/account?days=365',
     '/account/keys',
