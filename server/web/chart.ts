@@ -148,7 +148,7 @@ export function compare<Value extends bigint | number>(
   const change = before > 0 ? Math.round((100 * (now - before)) / before) : undefined
   const text =
     change === undefined
-      ? `none in the previous ${period}`
+      ? `nothing in the previous ${period}`
       : `${change >= 0 ? '+' : '−'}${Math.abs(change)} % from ${format(previous)} in the previous ${
           period
         }`

@@ -27,7 +27,12 @@ const RUN = 'bench_run'
 export async function openBenchDatabase(folder?: string): Promise<BenchDatabase> {
   const dataDir = folder ?? newFolder()
   const server = await startEmbedded({ dataDir, durable: false })
-  const root = createPool(server.url, { max: 1, statementMs: 0, lockMs: 0, applicationName: 'bench root' })
+  const root = createPool(server.url, {
+    max: 1,
+    statementMs: 0,
+    lockMs: 0,
+    applicationName: 'bench root',
+  })
   const stop = async () => {
     await root.end()
     await server.stop()

@@ -89,7 +89,7 @@ describe('charts', () => {
         .trim()
     expect(text(3_000_000n, 2_000_000n)).to.equal('$3.00 +50 % from $2.00 in the previous 30 days')
     expect(text(1_000_000n, 2_000_000n)).to.include('−50 %')
-    expect(text(1_000_000n, 0n)).to.equal('$1.00 none in the previous 30 days')
+    expect(text(1_000_000n, 0n)).to.equal('$1.00 nothing in the previous 30 days')
   })
 
   it('draw the price of each day until the next change, and none without changes', () => {

@@ -71,7 +71,6 @@ describe('pages of finance and administrators in a browser', function () {
     '/finance/exceptions?state=all',
     '/finance/audit?act=key.freeze',
     '/admin?only=pending',
-    '/admin?slug=echo',
     '/admin?slug=echo&edit=suspend',
     `/admin/keys?key=${ada.keyId}`,
     '/admin/find?q=house.example',
@@ -155,10 +154,7 @@ describe('pages of finance and administrators in a browser', function () {
       it('a service is suspended and resumed, a key frozen and unfrozen', async () => {
         await anns.open('/admin')
         await anns.choose('Echo', 'a[href*="edit=suspend"]')
-        const dialog = await anns.page.$eval('dialog[open]', (each) => each.textContent)
-        expect(dialog)
-          .to.include('Suspend service')
-          .and.to.match(/Stops 1 service\./)
+        expect(await anns.dialog()).to.match(/Suspend service[^]*Stops 1 service\./)
         expect(await anns.send('suspend', { reason: 'a test' })).to.include('Suspended.')
         expect(await anns.send('resume', { reason: 'a test' })).to.include('Resumed.')
         await anns.open(`/admin/keys?key=${ada.keyId}`)

@@ -58,9 +58,9 @@ export function sellerTests(
       }
       expect(await priceOf()).to.equal(4_000)
       await tab.choose('/blog/**', 'a[href*="edit=rule"]')
-      expect(await dialogOn(tab)).to.include('Edit /blog/**')
+      expect(await tab.dialog()).to.include('Edit /blog/**')
       await tab.send('rule', { price: 'much' })
-      expect(await dialogOn(tab), 'with the error').to.include('Enter dollars')
+      expect(await tab.dialog(), 'with the error').to.include('Enter dollars')
       await tab.send('rule', { price: '0.007', cached_price: '0.007' })
       expect(await priceOf()).to.equal(7_000)
       expect(await tab.text()).to.include('$0.007')
@@ -83,17 +83,17 @@ export function sellerTests(
         tab.page.waitForNavigation(),
         tab.page.click('[aria-current=step] a.button'),
       ])
-      expect(await dialogOn(tab)).to.include('Header with a credential')
+      expect(await tab.dialog()).to.include('Header with a credential')
       const name = await tab.page.$eval('#secret-name', (field) => field.getAttribute('value'))
       expect(name, 'as the document names it').to.equal('X-Port-Key')
       expect(await tab.send('secret', { value: 'abc' })).to.include('Upstream credential saved')
       expect(await tab.page.$('dialog[open]'), 'closed').to.equal(null)
       const client = { client_id: 'dues', client_secret: 'def' }
       await tab.send('oauth2', { ...client, token_url: 'http://127.0.0.1:81/' })
-      expect(await dialogOn(tab)).to.include('OAuth2 client credentials')
+      expect(await tab.dialog()).to.include('OAuth2 client credentials')
       expect(await tab.page.$('#oauth2-token_url-error'), 'with the error').not.to.equal(null)
       await tab.choose('GET /tides', 'a[href*="edit=endpoint"]')
-      expect(await dialogOn(tab)).to.include('Edit GET /tides')
+      expect(await tab.dialog()).to.include('Edit GET /tides')
       await tab.send('endpoint', { summary: 'Tides of one harbor.' })
       expect(await tab.text()).to.include('Tides of one harbor.')
       await tab.close()
@@ -141,7 +141,7 @@ export function sellerTests(
   })
 
   for (const scripts of [true, false]) {
-    it(`lead from an import to the first sale of an API, ${scripts ? 'with' : 'without'} scripts`, async () => {
+    it(`lead from an import to a first sale, ${scripts ? 'with' : 'without'} scripts`, async () => {
       const slug = `tides-${scripts}`
       const { cookie } = await signInByOutbox(hub(), `${slug}@example.test`)
       const answer = {
@@ -214,13 +214,23 @@ export function sellerTests(
       expect(sold.status, sold.text).to.equal(200)
       await eventually(async () => {
         await tab.go(`/provider/services/${slug}`)
-        return (await tab.text())!.includes('Last 30 days')
+        return (await tab.text()).includes('Last 30 days')
       })
       await eventually(async () => {
         await tab.go('/provider')
-        return /Balance\s*\$0\.0036/.test((await tab.text())!) // less a commission of 10 %
+        return /Balance\s*\$0\.0036/.test(await tab.text()) // less a commission of 10 %
       })
-      await tab.go(`/provider/services/${slug}`)
+      sites().at('gateway.test', (_, response) => {
+        response.statusCode = 500
+        response.end('{}')
+      })
+      await ask(hub().url, `/proxy/${slug}/tides?harbor=Bergen`, { method: 'GET', key })
+      await eventually(async () => {
+        await tab.go(`/provider/services/${slug}`)
+        return (await tab.text()).includes('Latest failures')
+      })
+      const theirs = await ask(hub().url, `/v1/provider/failures?service=${slug}`, { key })
+      expect(theirs.body['code'], 'of another provider').to.equal('service_not_found')
       await tab.send('pause')
       expect(await tab.text()).to.include('Sales paused')
       await tab.close()
@@ -234,10 +244,6 @@ const SECURED = {
   components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Port-Key' } } },
   security: [{ key: [] }],
 }
-
-/** Returns the text of the dialog within the page. */
-const dialogOn = ({ page }: Awaited<ReturnType<ReturnType<typeof useTabs>['open']>>) =>
-  page.$eval('dialog[open]', (dialog) => dialog.textContent)
 
 /** Returns the text of the step that comes next. */
 const next = ({ page }: Awaited<ReturnType<ReturnType<typeof useTabs>['open']>>) =>

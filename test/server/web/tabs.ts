@@ -91,6 +91,8 @@ export function useTabs(url: () => string) {
       emulate,
       go: (path: string) => page.goto(`${url()}${path}`),
       text: () => page.$eval('main', (element) => element.textContent),
+      /** Text of the dialog within the page. */
+      dialog: () => page.$eval('dialog[open]', (element) => element.textContent),
       /** Fills in fields by name, submits their form and returns the text of the next page. */
       send: (act: string, fields: Readonly<Record<string, string>> = {}) => send(page, act, fields),
       /** Opens the menu of a row, clicks a link or button in it and waits for the next page. */

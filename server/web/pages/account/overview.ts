@@ -100,11 +100,10 @@ function accountMetrics(
     spent.reduce((sum, each) => sum + amountOf(each), 0n)
   return html`${metrics({
     Credits: formatDollars(credits),
-    [`Credits last, at the pace of ${PACE_DAYS} days`]: runOutText(credits, sumSpent(pace)),
+    'Credits last': runOutText(credits, sumSpent(pace)),
     [`Spent, ${range}`]: formatDollars(sumSpent(spent)),
     Calls: formatCount(total(({ calls }) => calls)),
     'Failed, not charged': formatCount(total(({ failed }) => failed)),
-    'Main keys': formatCount(roots),
   })}
 ${html`<p class="actions"><a class="button" href="${
   roots === 1 ? withQuery('/topup', { key_id: keyId ?? '' }) : '/account/keys'

@@ -80,7 +80,9 @@ const approvalId = (provider: string): string => `approve-${provider}`
 
 function approvalCard({ submission }: PageRequest, payout: WaitingPayoutJson): Html {
   const { provider_id: provider, address, amount_microdollars: amount } = payout
-  return html`<section class="card" id="${approvalId(provider)}"><h2>${formatDollars(amount)} to ${ownerName(payout)}</h2>
+  return html`<section class="card" id="${approvalId(provider)}"><h2>${formatDollars(
+    amount,
+  )} to ${ownerName(payout)}</h2>
 <p>Provider <code>${provider}</code>, owed ${formatDollars(payout.owed_microdollars)}, to
 ${breakableHex(address)}.</p>${form({
     act: 'approve',

@@ -102,7 +102,9 @@ function card(
 ): Html {
   const hidden = { provider: debtor }
   const fields = formFields('writeOff', submission, hidden)
-  return html`<section class="card" id="${cardId(debtor)}"><h2>${formatDollars(open)} owed by <code>${debtor}</code></h2>
+  return html`<section class="card" id="${cardId(debtor)}"><h2>${formatDollars(
+    open,
+  )} owed by <code>${debtor}</code></h2>
 ${form({
   act: 'recover',
   submit: 'Deduct from earnings now',
