@@ -45,14 +45,21 @@ export interface PeriodBalances {
  * Reads a statement of each period, from the balances by value date in one snapshot. Its figures
  * are differences of trial balances. A period that is not over yet is reported until now.
  */
-export const financialStatement = (
+export const financialStatement = async (
   pool: Pool,
   name: StatementName,
   periods: readonly ReportPeriod[],
-): Promise<FinancialStatement> =>
+): Promise<FinancialStatement> => (await financialStatements(pool, [name], periods))[0]!
+
+/** Reads several statements of each period from one snapshot, and each balance once. */
+export const financialStatements = (
+  pool: Pool,
+  names: readonly StatementName[],
+  periods: readonly ReportPeriod[],
+): Promise<readonly FinancialStatement[]> =>
   readSnapshot(pool, async (client) => {
     const balances = await readPeriods(client, periods)
-    return { name, periods, ...BUILDERS[name](balances) }
+    return names.map((name) => ({ name, periods, ...BUILDERS[name](balances) }))
   })
 
 /** Reads the balances around each period. */

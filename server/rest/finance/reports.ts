@@ -3,6 +3,7 @@ import { z } from 'zod'
 import {
   type FinancialStatement,
   financialStatement,
+  financialStatements,
   STATEMENTS,
 } from '../../../core/finance/financial-statements.ts'
 import {
@@ -44,22 +45,35 @@ const SUMMARIES = {
   'cash-flow': 'Returns the change in cash (USDC) in a period and its causes.',
 } as const
 
+const PeriodQuery = z.strictObject({
+  period: reportPeriod.meta({ description: 'UTC month, quarter or year: 2026-11.' }),
+  compare: reportPeriod.optional().meta({ description: 'Default: the period before.' }),
+})
+
 /** Financial statements by period with comparison, tied to the trial balance. */
-export const reportRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] =>
-  STATEMENTS.map((name) =>
+export const reportRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+  route('GET /v1/finance/statements', {
+    summary: 'Returns income statement, balance sheet and cash flow from one snapshot.',
+    auth: 'finance',
+    query: PeriodQuery,
+    response: { status: 200, schema: z.object({ data: z.array(StatementView) }) },
+    handle: async ({ query: { period, compare = previousPeriod(period) } }) => {
+      const found = await financialStatements(pool, STATEMENTS, [period, compare])
+      return { body: { data: found.map(showStatement) } }
+    },
+  }),
+  ...STATEMENTS.map((name) =>
     route(`GET /v1/finance/${name}`, {
       summary: SUMMARIES[name],
       auth: 'finance',
-      query: z.strictObject({
-        period: reportPeriod.meta({ description: 'UTC month, quarter or year: 2026-11.' }),
-        compare: reportPeriod.optional().meta({ description: 'Default: the period before.' }),
-      }),
+      query: PeriodQuery,
       response: { status: 200, schema: StatementView },
       handle: async ({ query: { period, compare = previousPeriod(period) } }) => ({
         body: showStatement(await financialStatement(pool, name, [period, compare])),
       }),
     }),
-  )
+  ),
+]
 
 const showStatement = (found: FinancialStatement): FinancialStatementJson => ({
   statement: found.name,

@@ -14,7 +14,6 @@ const TITLES = {
   'balance-sheet': 'Balance sheet',
   'cash-flow': 'Cash flow statement',
 } as const
-const STATEMENTS = Object.keys(TITLES) as (keyof typeof TITLES)[]
 
 /** `/finance/reports`: income statement, balance sheet and cash flow of a period. */
 export const reportsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
@@ -23,8 +22,9 @@ export const reportsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     render: async ({ api, query: { period: chosen, compare } }) => {
       const period = chosen === '' ? monthName(clock.now()) : chosen
       const query = { period, ...(compare !== '' && { compare }) }
-      const found = await Promise.all(
-        STATEMENTS.map((name) => api<FinancialStatementJson>(`GET /v1/finance/${name}`, { query })),
+      const { data: found } = await api<{ data: readonly FinancialStatementJson[] }>(
+        'GET /v1/finance/statements',
+        { query },
       )
       return {
         title: 'Reports',

@@ -50,6 +50,9 @@ describe('financial statements', () => {
       for (const { results } of [sheet, flow]) {
         expect(amount(results, 'difference')).to.equal(0)
       }
+      const { body: all } = await get(`statements?period=${period}`)
+      const amounts = (found: Json) => [found['sections'], found['results']]
+      expect((all['data'] as Json[]).map(amounts)).to.deep.equal([income, sheet, flow].map(amounts))
     }
   })
 
