@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { browse } from '../../../core/catalog/search/browse.ts'
 import { dayName, daysBefore, systemClock } from '../../../core/clock.ts'
 import { writeCursor } from '../../../server/rest/paging.ts'
 import { allPages } from '../../../server/web/index.ts'
 import type { AccountData } from './account-data.ts'
-import { KEY, type Person } from './test-data.ts'
+import { KEY, type Person, SUB_KEY_IDS } from './test-data.ts'
 
 /** Paths of each kind of page, requested in turns, by their name in the table. */
 export type Paths = Readonly<Record<string, readonly string[]>>
@@ -18,6 +19,7 @@ const BACK = Array.from({ length: SOME }, (_, i) => 1 + ((i * 17) % 100))
 /** Pages that redirect an account that is signed in, or that are files. */
 const UNTIMED: ReadonlySet<string> = new Set([
   '/search',
+  '/sign-in',
   '/sign-in/confirm',
   '/unsubscribe',
   '/account/calls.csv',
@@ -66,7 +68,6 @@ async function publicPaths(admin: Pool, { queries }: Person): Promise<Paths> {
       '/services/analysis/try',
       '/providers/agenthub',
       '/go?q=analysis&list=1',
-      '/sign-in',
       '/status',
       '/docs',
       '/docs/reference/provider',
@@ -80,7 +81,7 @@ async function publicPaths(admin: Pool, { queries }: Person): Promise<Paths> {
       '/docs/problems/payment_required',
       '/topup',
     ]),
-    '/topup?key_id=…': [`/topup?key_id=${KEY}&amount_usd=5`],
+    '/topup?key_id=…': [`/topup?key_id=${KEY}&amount_usd=5.00&purchase_id=pur_${randomUUID()}`],
     '/services?q=…': queries.map(
       (query) => `/services?${new URLSearchParams({ q: query }).toString()}`,
     ),
@@ -135,6 +136,7 @@ const ownPaths = async (
     '/provider/payouts',
   ]),
   '/account/keys/{id}': [`/account/keys/${KEY}`],
+  '/account/keys/{id} of a sub-key': SUB_KEY_IDS.map((id) => `/account/keys/${id}`),
   '/account/calls?cursor=…': await callPages(admin),
   '/account/history?key=…': [`/account/history?key=${KEY}`],
   '/account/history?key=…&from=…': BACK.map(

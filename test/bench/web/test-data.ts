@@ -17,6 +17,10 @@ const AGENTS = 500
 const CALLS = 10_000_000
 const SUB_KEYS = 200
 export const KEY = 'key_bench00000000000'
+export const SUB_KEY_IDS = Array.from(
+  { length: SUB_KEYS },
+  (_, i) => `key_${String(i + 1).padStart(16, '0')}`,
+)
 /** Slug of the account's service. */
 export const API = 'bench-tides'
 /** Days of calls: a third of a year. */
