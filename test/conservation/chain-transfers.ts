@@ -1,3 +1,5 @@
+import { x402UptoPermit2ProxyABI, x402UptoPermit2ProxyAddress } from '@x402/evm'
+import { decodeFunctionData, isAddressEqual } from 'viem'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 
@@ -7,7 +9,7 @@ export interface Transfer {
   readonly from: Hex
   readonly to: Hex
   readonly amount: bigint
-  /** Nonce of the authorization it used; undefined for a mint. */
+  /** Nonce of the authorization, or number of the permit, that it used; undefined for a mint. */
   readonly nonce: Hex | undefined
 }
 
@@ -33,7 +35,27 @@ export async function allTransfers(rpcUrl: string): Promise<Transfer[]> {
     const filter = { address: USDC_BASE.address, fromBlock, toBlock }
     made.push(...transfersIn((await rpc('eth_getLogs', filter)) as Log[]))
   }
-  return made
+  const withPermit = async (transfer: Transfer): Promise<Transfer> => {
+    if (transfer.nonce !== undefined || BigInt(transfer.from) === 0n) return transfer
+    const found = (await rpc('eth_getTransactionByHash', transfer.tx)) as Transaction | null
+    return { ...transfer, nonce: found ? permitIn(found, transfer.from) : undefined }
+  }
+  return await Promise.all(made.map(withPermit))
+}
+
+interface Transaction {
+  readonly to: Hex | null
+  readonly input: Hex
+}
+
+/** Number of the permit of a payer that a transaction has the proxy of the scheme `upto` settle. */
+function permitIn({ to, input: data }: Transaction, payer: Hex): Hex | undefined {
+  if (!to || !isAddressEqual(to, x402UptoPermit2ProxyAddress)) return undefined
+  const { functionName, args } = decodeFunctionData({ abi: x402UptoPermit2ProxyABI, data })
+  if (functionName !== 'settle' && functionName !== 'settleWithPermit') return undefined
+  const [permit, owner] = functionName === 'settle' ? [args[0], args[2]] : [args[1], args[3]]
+  if (!isAddressEqual(owner, payer)) return undefined
+  return `0x${permit.nonce.toString(16).padStart(64, '0')}`
 }
 
 /** The log entry of an authorization directly precedes its transfer. */

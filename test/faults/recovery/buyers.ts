@@ -1,16 +1,20 @@
+import { createPermit2ApprovalTx } from '@x402/evm'
+import { createWalletClient, http } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { base } from 'viem/op-stack'
 import { HubClient } from '../../../core/client/index.ts'
-import { sleep, systemClock } from '../../../core/clock.ts'
-import { readPayment } from '../../../core/payments/receiving/payment.ts'
+import { createSignInHeader } from '../../../core/client/sign-in.ts'
+import { sleep } from '../../../core/clock.ts'
+import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import type { Random } from '../../conservation/random.ts'
 import type { SellerBehavior } from '../../conservation/seller-behaviors.ts'
-import { signPayment } from '../../stories/attacks/sign-payment.ts'
-import type { ApiResponse } from '../../support/ask.ts'
-import { authorizationOf } from '../../support/authorization.ts'
 import type { Clients } from './client.ts'
 import { type Deployment, WEBHOOK_HOST } from './deployment.ts'
+import { usageOf } from './metered-usage.ts'
+import { MPP_ACTS, mppOrder, uptoOrder } from './rail-sellers.ts'
 import type { Answer, LoggedRequest } from './request-log.ts'
+import { type Signer, signExact, signMpp, signUpto } from './sign-rails.ts'
 
 /** Client with an API key, or a wallet that pays each request. */
 export interface Buyer {
@@ -31,10 +35,14 @@ export interface BuyerDeps {
 
 const FUNDED_MICROS = 20_000_000_000n
 const FIRST_CREDITS_MICROS = 20_000_000
-const PAYMENT_SECONDS = 60
+const GAS_WEI = 10n ** 18n
 const CAP_MICROS = 30_000
+/** Highest price that is signed by a challenge, in microdollars. */
+const PRICE_MAX = 1_000n
 /** Share of calls without an Idempotency-Key, which nobody may repeat. */
 const UNNAMED_SHARE = 0.2
+/** Share of metered purchases whose seller fails before it takes anything. */
+const FAILING_SHARE = 0.2
 const PAUSE_MS = 400
 /** Milliseconds after which the next request is sent, though the last one is not final. */
 const TIMEOUT_MS = 2_000
@@ -64,7 +72,17 @@ const KEYED: Readonly<Record<string, Send>> = {
   credits: (buyer, deps, n) => sendCall('credits', '/proxy/steady/work', buyer, deps, n),
   free: (buyer, deps, n) => sendCall('free', '/proxy/quota/work', buyer, deps, n),
   stream: (buyer, deps, n) => sendCall('stream', '/proxy/steady/stream', buyer, deps, n),
+  metered: (buyer, deps, n) => sendCall('metered', '/proxy/metered/work', buyer, deps, n),
+  siwx: sendSignedIn,
   external: sendExternal,
+  'external mpp': (buyer, deps, n) => {
+    const act = deps.random.pick(MPP_ACTS)
+    return buyExternal(mppOrder(act, n), act === 'sell' ? 'honest' : act, buyer, deps, n)
+  },
+  'external upto': (buyer, deps, n) => {
+    const fails = deps.random.chance(FAILING_SHARE)
+    return buyExternal(uptoOrder(n, fails), fails ? 'fails' : 'honest', buyer, deps, n)
+  },
   'top-up': (buyer, deps, n) => {
     const body = {
       amount_microdollars: 5_000_000 + n,
@@ -77,6 +95,11 @@ const KEYED: Readonly<Record<string, Send>> = {
 const KEYLESS: Readonly<Record<string, Send>> = {
   x402: (buyer, deps, n) => pay('x402', '/proxy/steady/work', { n }, buyer, deps),
   'x402 upfront': (buyer, deps, n) => pay('x402 upfront', '/proxy/steady/dear', { n }, buyer, deps),
+  mpp: (buyer, deps, n) => pay('mpp', '/proxy/steady/work', { n }, buyer, deps, signMpp),
+  upto: (buyer, deps, n) => {
+    const sign = signUpto(deps.deployment.rpcUrl, usageOf(n))
+    return pay('upto', '/proxy/metered/work', { n }, buyer, deps, sign)
+  },
   'sign-in': (buyer, { clients }, n) => {
     const body = { email: `${buyer.name}-${n}@example.com`.replaceAll(' ', '-') }
     const logged = { kind: 'sign-in', client: buyer.name, path: '/v1/account/sign-in', body }
@@ -84,22 +107,32 @@ const KEYLESS: Readonly<Record<string, Send>> = {
   },
 }
 const PER_KIND = 2
+/** More wallets for metered payments: one whose permit expired in a fault must use credits. */
+const MORE: Readonly<Record<string, number>> = { upto: 6 }
 
 const CALL_KINDS = [...Object.keys(KEYED), ...Object.keys(KEYLESS)]
 
 /** Creates and funds the buyers; those with a key register and buy credits. */
 export async function createBuyers(deps: BuyerDeps): Promise<readonly Buyer[]> {
   const kinds = CALL_KINDS.flatMap((kind) =>
-    Array.from({ length: PER_KIND }, (_, n) => ({ kind, name: `${kind} ${n}` })),
+    Array.from({ length: MORE[kind] ?? PER_KIND }, (_, n) => ({ kind, name: `${kind} ${n}` })),
   )
   const buyers: Buyer[] = []
   for (const [n, { kind, name }] of kinds.entries()) {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(deps.deployment.rpcUrl, account.address, { usdc: FUNDED_MICROS })
+    if (kind === 'upto') await approvePermit2(account, deps.deployment.rpcUrl)
     const buyer = { name, account, funded: FUNDED_MICROS, ip: `10.${n}.0.1` }
     buyers.push(kind in KEYED ? await register(buyer, deps) : buyer)
   }
   return buyers
+}
+
+/** Approves Permit2, so that concurrent calls of a wallet need no permit of USDC. */
+async function approvePermit2(account: PrivateKeyAccount, rpcUrl: string): Promise<void> {
+  await fund(rpcUrl, account.address, { wei: GAS_WEI })
+  const wallet = createWalletClient({ account, chain: base, transport: http(rpcUrl) })
+  await wallet.sendTransaction(createPermit2ApprovalTx(USDC_BASE.address))
 }
 
 async function register(buyer: Buyer, deps: BuyerDeps): Promise<Buyer> {
@@ -152,14 +185,43 @@ function sendCall(kind: string, path: string, buyer: Buyer, deps: BuyerDeps, n: 
 }
 
 function sendExternal(buyer: Buyer, deps: BuyerDeps, n: number): Promise<Answer> {
-  const { random, deployment, clients } = deps
+  const { random, deployment } = deps
   const seller = random.pick(BEHAVIORS)
   const amount = BigInt(random.between(1_001, 9_999))
   const url = deployment.market.urlOf({ offer: 'version 2', behavior: seller, amount }, random)
+  return buyExternal({ url }, seller, buyer, deps, n)
+}
+
+/** Buys from an external seller. @param seller its behavior */
+function buyExternal(
+  body: LoggedRequest['body'],
+  seller: string,
+  buyer: Buyer,
+  deps: BuyerDeps,
+  n: number,
+): Promise<Answer> {
   const idempotencyKey = nameOf(buyer, deps, n)
   const { name: client, keyId, apiKey, ip } = buyer
-  const call = { kind: 'external', path: '/proxy/external', body: { url }, seller, idempotencyKey }
-  return clients.send({ apiKey, ip, logged: { ...call, client, keyId } })
+  const call = { kind: 'external', path: '/proxy/external', body, seller, idempotencyKey }
+  return deps.clients.send({ apiKey, ip, logged: { ...call, client, keyId } })
+}
+
+/** Spends credits by signing the challenge of a 402, anew for each attempt. */
+function sendSignedIn(buyer: Buyer, deps: BuyerDeps, n: number): Promise<Answer> {
+  const { name: client, keyId, ip, account } = buyer
+  const { clients, deployment } = deps
+  const [path, body] = ['/proxy/steady/work', { n }]
+  const signIn = async () => {
+    const { status, headers = {} } = await clients.ask({ path, body, ip })
+    if (status !== 402 || headers['payment-required'] === undefined) return undefined
+    return createSignInHeader(account, { headers }, new URL(path, deployment.url), PRICE_MAX)
+  }
+  const idempotencyKey = nameOf(buyer, deps, n)
+  return clients.send({
+    ip,
+    signIn,
+    logged: { kind: 'siwx', client, keyId, path, body, idempotencyKey },
+  })
 }
 
 /** Asks for the offer, signs it, and sends the payment until the final answer. */
@@ -169,17 +231,17 @@ async function pay(
   body: LoggedRequest['body'],
   buyer: Buyer,
   { clients }: BuyerDeps,
+  sign: Signer = signExact,
 ): Promise<Answer | undefined> {
   const { name: client, keyId, apiKey, ip } = buyer
   const offered = await clients.ask({ path, body, apiKey, ip })
   if (offered.status !== 402 || !offered.headers?.['payment-required']) return undefined
-  const offer = { headers: offered.headers } as unknown as ApiResponse
-  const signed = { seconds: PAYMENT_SECONDS }
-  const paymentHeader = await signPayment(buyer.account, offer, systemClock.now(), { signed })
-  const { from, nonce, value } = authorizationOf(readPayment(paymentHeader).payload)
-  const payment = { payer: from.toLowerCase(), nonce, amount: value }
+  // The node, which some clients ask, may be unreachable.
+  const signed = await sign(buyer.account, offered).catch(() => undefined)
+  if (!signed) return undefined
+  const { headers: paymentHeaders, payment } = signed
   const logged = { kind, client, keyId, path, body, payment }
-  return clients.send({ apiKey, ip, paymentHeader, logged })
+  return clients.send({ apiKey, ip, paymentHeaders, logged })
 }
 
 /** Spends a sub-key up to its limit, which must be exact. */

@@ -67,6 +67,11 @@ const checkPayments: Rule = ({ requests }, _, { used, sales }) =>
   })
 
 function transactionIn(answer: Attempt): unknown {
+  const receipt = told(answer, 'payment-receipt')
+  if (receipt !== undefined) {
+    const { reference } = JSON.parse(Buffer.from(receipt, 'base64url').toString())
+    return reference
+  }
   const header = told(answer, 'payment-response')
   if (header === undefined) return answer.body?.['transaction']
   return (JSON.parse(Buffer.from(header, 'base64').toString()) as { transaction: string })

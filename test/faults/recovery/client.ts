@@ -13,8 +13,10 @@ import {
 export interface Order {
   readonly logged: Omit<LoggedRequest, 'attempts' | 'id'>
   readonly apiKey?: string | undefined
-  /** Value of PAYMENT-SIGNATURE. */
-  readonly paymentHeader?: string | undefined
+  /** Headers of its payment. */
+  readonly paymentHeaders?: Readonly<Record<string, string>> | undefined
+  /** Signs anew for each attempt, which is not sent if there is nothing to sign. */
+  readonly signIn?: (() => Promise<Readonly<Record<string, string>> | undefined>) | undefined
   /** Client IP address, sent in X-Forwarded-For. */
   readonly ip: string
 }
@@ -62,16 +64,25 @@ export class Clients {
     this.#log.begin({ ...order.logged, id })
     const isRepeated = isRepeatable(order.logged)
     for (const deadline = elapsedMs() + FINAL_ANSWER_MS; ; ) {
-      this.#log.sent(id)
-      const answer = await transmit(this.#url, order).catch(toLoss)
-      this.#log.told(id, answer)
-      if (isFinal(answer) || !isRepeated || elapsedMs() > deadline) {
+      const answer = await this.#attempt(id, order)
+      if ((answer && (isFinal(answer) || !isRepeated)) || elapsedMs() > deadline) {
         this.#repeated.delete(id)
-        return answer
+        return answer ?? {}
       }
       this.#repeated.add(id)
-      await sleep(waitMs(answer))
+      await sleep(answer ? waitMs(answer) : RETRY_MS)
     }
+  }
+
+  /** Sends a request once. Returns undefined if there was no challenge to sign. */
+  async #attempt(id: string, order: Order): Promise<Answer | undefined> {
+    const signed = await order.signIn?.()
+    if (order.signIn && !signed) return undefined
+    this.#log.sent(id)
+    const headers = { ...order.paymentHeaders, ...signed }
+    const answer = await transmit(this.#url, { ...order, paymentHeaders: headers }).catch(toLoss)
+    this.#log.told(id, answer)
+    return answer
   }
 }
 
@@ -83,7 +94,7 @@ function waitMs({ headers }: Attempt | Answer): number {
 }
 
 async function transmit(url: string, order: Order): Promise<Answer> {
-  const { logged, apiKey, paymentHeader, ip } = order
+  const { logged, apiKey, paymentHeaders, ip } = order
   const { path, body, idempotencyKey } = logged
   const isRead = Object.keys(body).length === 0
   const response = await sendHttp(new URL(path, url), {
@@ -92,7 +103,7 @@ async function transmit(url: string, order: Order): Promise<Answer> {
       'x-forwarded-for': ip,
       ...(isRead ? {} : { 'content-type': 'application/json' }),
       ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
-      ...(paymentHeader !== undefined && { 'payment-signature': paymentHeader }),
+      ...paymentHeaders,
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     },
     body: isRead ? null : JSON.stringify(body),

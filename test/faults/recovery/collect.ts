@@ -107,9 +107,10 @@ export async function collectFacts(
   log: ClientLog,
 ): Promise<RecoveryFacts> {
   const { deployment, buyers, pool } = deps
-  const { rpcUrl, wallets, market } = deployment
+  const { rpcUrl, wallets, market, railSellers } = deployment
+  const sellers = [...market.wallets, ...railSellers.wallets]
   const transfers = await allTransfers(rpcUrl)
-  const incomes = new Map<Hex, bigint>(market.wallets.map((wallet) => [wallet, 0n]))
+  const incomes = new Map<Hex, bigint>(sellers.map((wallet) => [wallet, 0n]))
   for (const { to, amount } of transfers) {
     if (incomes.has(to)) incomes.set(to, incomes.get(to)! + amount)
   }

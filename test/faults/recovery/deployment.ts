@@ -25,6 +25,7 @@ import { redisProgram, startRedis } from '../../support/redis.ts'
 import { Cluster } from '../rig/cluster.ts'
 import { Proxy } from '../rig/proxy.ts'
 import type { RecoveryHubOptions } from './hub-program.ts'
+import { type RailSellers, startRailSellers } from './rail-sellers.ts'
 
 const PROGRAM = new URL('./hub-process.ts', import.meta.url)
 const SHARDS = 2
@@ -44,6 +45,7 @@ export interface Deployment {
   readonly jobs: RestartableProgram
   readonly wallets: Wallets
   readonly market: Market
+  readonly railSellers: RailSellers
   readonly mailbox: Mailbox
   readonly receiver: Receiver
   /** Proxies in front of the mail server, the receiver, and Redis, if it is installed. */
@@ -117,8 +119,10 @@ async function startDependencies(stops: Stops, random: Random) {
   stops.push(() => webhookProxy.close())
   const market = await Market.start(random.fork('market'), new Counters())
   stops.push(() => market.close())
+  const railSellers = await startRailSellers(rpcUrl)
+  stops.push(() => railSellers.close())
   const proxies = { mailProxy, redisProxy, webhookProxy }
-  return { dataDir, cluster, chain, wallets, mailbox, receiver, market, ...proxies }
+  return { dataDir, cluster, chain, wallets, mailbox, receiver, market, railSellers, ...proxies }
 }
 
 /** Starts a chain whose restarts continue with the same state on the same port. */
@@ -154,10 +158,12 @@ async function prepareLedger(databaseUrl: string, rpcUrl: string): Promise<void>
 type Dependencies = Awaited<ReturnType<typeof startDependencies>>
 
 function hubEnvironment(
-  { dataDir, cluster, mailbox, mailProxy, redisProxy, webhookProxy, market }: Dependencies,
+  dependencies: Dependencies,
   port: number,
 ): Readonly<Record<string, string>> {
-  const hosts = [...market.hosts, [WEBHOOK_HOST, webhookProxy.port] as const]
+  const { dataDir, cluster, mailbox, mailProxy, redisProxy, webhookProxy } = dependencies
+  const { market, railSellers } = dependencies
+  const hosts = [...market.hosts, ...railSellers.hosts, [WEBHOOK_HOST, webhookProxy.port] as const]
   return {
     HUB_DATA_DIR: dataDir,
     NODE_COMPILE_CACHE: COMPILED_CODE,

@@ -53,13 +53,14 @@ const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
 
 /**
  * Answers that follow from an earlier attempt that was cut off or left open. A seller that was paid
- * by it refuses the same payment.
+ * by it refuses the same payment, and one of MPP is not asked again.
  */
 const CONTINUED = new Set([
   ...REFUSALS.slice(3),
   '202 payment_pending',
   '202 pending',
   '502 upstream_payment_rejected',
+  '502 upstream_error',
 ])
 const SELLER = /^50[24] upstream_/
 

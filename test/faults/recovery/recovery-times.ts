@@ -23,8 +23,9 @@ export interface RecoveryTimes {
 
 /** Groups of calls that recover in the same way, by the kind of their requests. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  native: ['credits', 'free', 'stream', 'sub-key'],
-  x402: ['x402', 'x402 upfront'],
+  native: ['credits', 'free', 'stream', 'sub-key', 'metered', 'siwx'],
+  x402: ['x402', 'x402 upfront', 'upto'],
+  mpp: ['mpp'],
   external: ['external'],
   'top-up': ['top-up'],
 }
