@@ -1,4 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
+import type { AuditedChange } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
 import { balancesAt } from '../ledger/history/balance.ts'
@@ -66,7 +67,10 @@ export const submitRevaluation = (
     return submitAct(context, order, executeRevaluation(deps, order))
   })
 
-/** Execution of a revaluation, as one entry at the end of its month. */
+/**
+ * Execution of a revaluation, as one entry at the end of its month. A price that changes nothing
+ * has no entry: the act states it.
+ */
 export const executeRevaluation =
   (
     { ledger }: Pick<FinanceDeps, 'ledger'>,
@@ -76,19 +80,24 @@ export const executeRevaluation =
     const [month, source] = [String(terms['month']), String(terms['source'])]
     const price = micros(BigInt(String(terms['price'])))
     const { gwei, contributedGwei, ...amounts } = await readRevaluation(client, month, price)
+    const evidence = { price: decimal(price), price_source: source, gwei: String(gwei) }
+    const change: AuditedChange = {
+      act: 'holdings.revalue',
+      subject: month,
+      after: { ...evidence, ...amounts },
+    }
     if (Object.values(amounts).every((amount) => amount === 0n)) {
+      if (!(await isEthValued(client, month))) return change
       throw new Fault('not_booked', `The ETH has this value at the end of ${month} already.`)
     }
     const poster = ledgerInTransaction(ledger, client)
     const owner = await poster.account(ETH_VALUE)
-    const evidence = { price: decimal(price), price_source: source, gwei: String(gwei) }
     const meta = { ...decision, ...evidence, contributed_gwei: String(contributedGwei) }
     const effectiveAt = new Date(endOf(month).getTime() - 1)
     const outcome = await withFaults(() =>
       poster.post({ type: 'holdings.revalued', ...amounts }, { owner, id, meta, effectiveAt }),
     )
-    if (!isNewEntry(outcome)) return undefined
-    return { act: 'holdings.revalue', subject: month, after: { ...evidence, ...amounts } }
+    return isNewEntry(outcome) ? change : undefined
   }
 
 /** Start of the month after this one (`2026-11`). */
@@ -125,21 +134,35 @@ async function readRevaluation(
 
 /** Returns true if the ETH is valued at the end of a month, or there was none. */
 export async function isEthValued(client: Pool | ClientBase, month: string): Promise<boolean> {
-  const { from, to } = parseReportPeriod(month)!
+  const { to } = parseReportPeriod(month)!
   const balances = await balancesAt(client, to, { like: [GAS, CONVERSION.USDC, ETH_VALUE] })
   const balance = (code: string): bigint =>
     balances.find(({ account }) => account === code)?.balance ?? 0n
-  const [gwei, unvaluedCost] = [-balance(GAS), balance(CONVERSION.USDC)]
-  if (gwei === 0n && unvaluedCost === 0n) return true
-  const { rows } = await client.query<{ price: string }>(
+  const [gwei, unvaluedCost, value] = [-balance(GAS), balance(CONVERSION.USDC), -balance(ETH_VALUE)]
+  if (gwei === 0n && unvaluedCost <= 0n && value === 0n) return true
+  const price = await readPrice(client, month)
+  if (price === undefined || unvaluedCost > 0n) return false
+  return value === (gwei * price) / GWEI_PER_ETH
+}
+
+/** Reads the last price of a month: that of its entry, or of an act that changed nothing. */
+async function readPrice(client: Pool | ClientBase, month: string): Promise<Micros | undefined> {
+  const { from, to } = parseReportPeriod(month)!
+  const { rows: posted } = await client.query<{ price: string }>(
     `SELECT j.meta ->> 'price' AS price FROM ledger.head h
      JOIN ledger.journal j ON j.shard = h.shard AND j.kind > 3 AND j.kind = (SELECT k.id
        FROM ledger.kind k WHERE k.event = 'holdings.revalued')
      WHERE j.effective_at >= $1 AND j.effective_at < $2 ORDER BY j.at DESC LIMIT 1`,
     [from, to],
   )
-  if (!rows[0] || unvaluedCost !== 0n) return false
-  return -balance(ETH_VALUE) === (gwei * usd(rows[0].price)) / GWEI_PER_ETH
+  if (posted[0]) return usd(posted[0].price)
+  const { rows: stated } = await client.query<{ price: string }>(
+    `SELECT a.terms ->> 'price' AS price FROM hub.staff_act a
+     WHERE a.kind = 'revaluation' AND a.subject = $1 AND a.state = 'booked'
+     ORDER BY a.decided_at DESC LIMIT 1`,
+    [month],
+  )
+  return stated[0] && micros(BigInt(stated[0].price))
 }
 
 const positive = (amount: bigint): Micros => micros(amount > 0n ? amount : 0n)
