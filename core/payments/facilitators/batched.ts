@@ -9,6 +9,7 @@ import {
   type KeyPayment,
   parseKeyPayment,
 } from './multicall.ts'
+import { paymentKey } from './payment-key.ts'
 import type { Sender } from './sender.ts'
 
 /** A block holds many times as many. */
@@ -100,9 +101,9 @@ async function settleBatch(
   batch: readonly KeyPayment[],
 ): Promise<Responses<SettleResponse>> {
   const { sender, asset, single } = deps
-  const signatures = batch.map(({ signature }) => signature)
+  const keys = batch.flatMap(({ args: [payment] }) => paymentKey(payment) ?? [])
   try {
-    const tx = await sender.send(atomicCall(asset, batch), signatures)
+    const tx = await sender.send(atomicCall(asset, batch), keys)
     const used = usedAuthorizations(deps, tx)
     return batch.map((payment) => settlementOf(deps, payment, tx, used))
   } catch {

@@ -16,6 +16,7 @@ import type { NodeTransport } from '../chain/node.ts'
 import { batched } from './batched.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import { type GasWallet, gasWallet } from './gas-wallet.ts'
+import { paymentKey } from './payment-key.ts'
 import { approvePermit2 } from './permit2-approval.ts'
 import {
   createSender,
@@ -70,7 +71,7 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   const { confirmationTimeoutMs = 10_000 } = options
   const attempt = (payment?: string) => createAttempt(sender, asset, confirmationTimeoutMs, payment)
   const settle: Facilitator['settle'] = async (payload, requirements) => {
-    const { facilitator, node } = attempt(readSignature(payload))
+    const { facilitator, node } = attempt(paymentKey(payload))
     const response = await facilitator
       .settle(payload, requirements)
       .catch((error: unknown) => unsentResponse(asset, error))
@@ -102,10 +103,6 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
 function outboxOf(pool: Pool | undefined, { chainId }: Asset, { address }: GasAccount) {
   return pool === undefined ? {} : { outbox: createStoredOutbox(pool, { chainId, address }) }
 }
-
-/** The scheme identifies a payment by its signature. */
-const readSignature = ({ payload }: Parameters<Facilitator['settle']>[0]): string | undefined =>
-  typeof payload['signature'] === 'string' ? payload['signature'] : undefined
 
 /** Reason of the scheme `upto` for a permit that the proxy does not accept. */
 const REVERTS = 'permit2_simulation_failed'
@@ -147,7 +144,7 @@ function createAttempt(
   const signer = toFacilitatorEvmSigner(createSigner(sender, asset, { watch, payment, onRevert }), {
     confirmationTimeoutMs,
   })
-  const store = { pendingSettlementStore: pendingStore(sender) }
+  const store = { pendingSettlementStore: pendingStore(sender, payment) }
   const facilitator = new x402Facilitator()
     .register(asset.network, new ExactEvmScheme(signer, store))
     .register(asset.network, new UptoEvmScheme(signer, store))
@@ -159,7 +156,7 @@ const CONTRACT_CODE: Hex = '0xfe'
 
 interface SignerOptions {
   readonly watch: <T>(work: () => Promise<T>) => Promise<T>
-  /** Signature of the payment to settle; omitted if it is to be verified. */
+  /** Key of the payment to settle; undefined if it is to be verified. */
   readonly payment: string | undefined
   /** Called if the settlement of a permit would revert. */
   readonly onRevert: () => void
@@ -205,10 +202,14 @@ const isPermitCall = ({ address }: { readonly address: Hex }): boolean =>
 /**
  * Store of pending payments for the scheme, backed by the outbox. The scheme would store a hash
  * only after waiting for the receipt and drop it while waiting again; the outbox has it from before
- * the transaction is sent until its receipt is seen, so `set` and `delete` do nothing.
+ * the transaction is sent until its receipt is seen, so `set` and `delete` do nothing. The scheme
+ * asks by signature, and the outbox is asked by `paymentKey`.
  */
-const pendingStore = ({ underWay }: Sender): PendingSettlementStore => ({
-  get: underWay,
+const pendingStore = (
+  { underWay }: Sender,
+  payment: string | undefined,
+): PendingSettlementStore => ({
+  get: async () => (payment === undefined ? undefined : underWay(payment)),
   set: async () => {},
   delete: async () => {},
 })

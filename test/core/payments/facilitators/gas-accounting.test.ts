@@ -118,9 +118,11 @@ describe('the gas account in the ledger', () => {
     await stack.rpc('evm_setIntervalMining', 0)
     await stack.rpc('evm_setAutomine', false)
     // In another notation the same payment is a different one to the outbox.
-    const { signature } = payment.payload
-    const upper: Hex = `0x${signature.slice(2).toUpperCase()}`
-    const other = { ...payment, payload: { ...payment.payload, signature: upper } }
+    const { payload } = payment
+    if (!('authorization' in payload)) throw new Error('not an authorization')
+    const { authorization } = payload
+    const notation = { ...authorization, validBefore: `0${authorization.validBefore}` }
+    const other = { ...payment, payload: { ...payload, authorization: notation } }
     const ends = [payment, other].map((each, i) => shop(stack, twice[i]!).settle(each, requirement))
     await eventually(async () => (await storedCount()) >= 2)
     await stack.rpc('evm_setAutomine', true)

@@ -1,19 +1,26 @@
+import { secp256k1 } from '@noble/curves/secp256k1'
 import { expect } from 'chai'
 import { createLog } from '../../../../core/log.ts'
 import { micros, usd } from '../../../../core/money.ts'
+import type { Hex } from '../../../../core/payments/chain/asset.ts'
 import { OutgoingSwitch } from '../../../../core/payments/operations/outgoing-switch.ts'
+import type { PayoutDeps } from '../../../../core/payments/payouts/payout.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
+import { createOffers } from '../../../../core/payments/receiving/offers.ts'
 import {
   checkEnvironmentKeys,
   findExcessBalances,
 } from '../../../../core/payments/wallets/environment-keys.ts'
-import { remoteAccount } from '../../../../core/payments/wallets/remote-account.ts'
+import {
+  type RemoteSigner,
+  remoteAccount,
+} from '../../../../core/payments/wallets/remote-account.ts'
 import { web3Signer } from '../../../../core/payments/wallets/web3signer.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { prepare, shop } from '../facilitators/fixture.ts'
 import { type PayoutFixture, startPayoutFixture } from '../payouts/fixture.ts'
-import { type Stack, startStack } from '../stack.ts'
+import { NETWORK, type Stack, startStack } from '../stack.ts'
 import { type SignerFault, type SignerServer, serveWeb3Signer } from './signer-servers.ts'
 
 describe('a gas wallet with a remote signer', () => {
@@ -103,7 +110,58 @@ describe('payouts from a spend wallet with a remote signer', () => {
       expect(await state()).to.deep.equal(['confirmed', 5_000_000n])
     })
   }
+
+  it('are sent once if a new process signs one again before its transaction is mined', async () => {
+    const { stack, ports, pool, chain } = world
+    const provider = await world.provider('p-restart')
+    await world.earn(provider.accounts[0]!, 5_000_000n)
+    const signatures = new Set<string>()
+    /** Sends as a new process with a signer that, like AWS KMS, never signs the same twice. */
+    const pay = async () => {
+      const account = remoteAccount(world.spend, randomSigner(stack.wallets.spend.key))
+      const facilitator = stack.facilitatorWith({ pool, confirmationTimeoutMs: 200 })
+      const offers = createOffers({ facilitator, payTo: stack.payTo, network: NETWORK })
+      const settle: PayoutDeps['settle'] = (payment, accepted) => {
+        signatures.add(payment.payload.signature)
+        return offers.settle(payment, accepted)
+      }
+      await sendPayouts({ ...ports, account, settle }, undefined, 0)
+    }
+    const sent = async () => {
+      const sql = 'SELECT hash FROM hub.sent_transaction WHERE mined_at IS NULL'
+      return (await pool.query<{ hash: Hex }>(sql)).rows.map(({ hash }) => hash)
+    }
+    const before = await sent()
+    await startPayouts(ports)
+    await stack.rpc('evm_setIntervalMining', 0)
+    await stack.rpc('evm_setAutomine', false)
+    await pay()
+    const [first, ...more] = (await sent()).filter((hash) => !before.includes(hash))
+    expect(more).to.deep.equal([])
+    await stack.rpc('anvil_dropTransaction', first) // as a node does not know those of another
+    await pay()
+    expect(signatures.size).to.equal(2)
+    expect(await sent()).to.have.members([...before, first!])
+    await stack.rpc('evm_setAutomine', true)
+    await stack.rpc('anvil_mine')
+    await pay()
+    expect(await chain.balanceOf(provider.address)).to.equal(5_000_000n)
+    const sql = 'SELECT state FROM hub.payout WHERE provider = $1'
+    const { rows } = await pool.query<{ state: string }>(sql, [provider.id])
+    expect(rows).to.deep.equal([{ state: 'confirmed' }])
+  })
 })
+
+/** Signer that adds entropy to each signature. */
+const randomSigner = (key: Hex): RemoteSigner => {
+  const sign = async (hash: Hex) =>
+    secp256k1.sign(hash.slice(2), key.slice(2), { extraEntropy: true, lowS: false })
+  return {
+    assertKey: async () => {},
+    signTypedData: (_, _data, hash) => sign(hash),
+    signTransaction: (_, _transaction, hash) => sign(hash),
+  }
+}
 
 describe('a wallet key in the environment', () => {
   let database: FreshDatabase
