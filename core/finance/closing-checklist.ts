@@ -14,7 +14,7 @@ const ITEMS = {
     'The job verify-ledger runs each minute. If it fails, run npm run ledger -- verify.',
   ],
   exceptions: [
-    'No difference between chain and ledger is unresolved.',
+    'No difference between chain and ledger is unresolved, but for deposits of later months.',
     'Resolve each under Exceptions.',
   ],
   proposals: ['No proposal awaits a second person.', 'Confirm or decline each under Adjustments.'],
@@ -56,7 +56,11 @@ const CHECKLIST = `
         ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) AS seq) s)
       + coalesce((SELECT cardinality(v.failures || v.full_failures) FROM ledger.verification v), 0)
       AS verified,
-    (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
+    (SELECT count(*) FROM hub.reconciliation_exception x
+      LEFT JOIN (SELECT r.wallet, min(r.to_block) AS block FROM hub.reconciliation r
+        WHERE r.block_time >= e.at GROUP BY r.wallet) b ON b.wallet = x.wallet
+      WHERE x.resolved_at IS NULL
+        AND NOT coalesce(x.kind = 'unknown_deposit' AND x.block > b.block, false)) AS exceptions,
     (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed' AND kind <> 'period') AS proposals,
     (SELECT count(*) FROM (${OPEN_PAYMENTS_SQL}) o WHERE o.since < e.at)
       + (SELECT count(*) FROM hub.payout WHERE state = 'started' AND started_at < e.at) AS payments

@@ -9,6 +9,7 @@ import { executeRecovery, executeWriteOff } from './receivables.ts'
 import { executeRefund } from './refunds.ts'
 import { executeRevaluation } from './revaluation.ts'
 import { secondPersonFault } from './second-person.ts'
+import { executeSmallDeposits, SMALL_DEPOSITS } from './small-deposits.ts'
 import {
   type ActKind,
   type Execution,
@@ -30,7 +31,10 @@ const PREPARE: {
 } = {
   adjustment: (deps, { id, terms }) => executeAdjustment(deps, id, terms),
   refund: (deps, { terms }) => executeRefund(deps, terms),
-  exception: (deps, { terms }) => executeResolution(deps, terms),
+  exception: (deps, { terms }) =>
+    terms['decision'] === SMALL_DEPOSITS
+      ? executeSmallDeposits(deps, terms)
+      : executeResolution(deps, terms),
   transfer: (deps, { terms }) => prepareWalletTransfers(deps, terms),
   provider: (_, { terms }) => executeAssignment(terms),
   period: (_, { terms }) => executeClosing(terms),

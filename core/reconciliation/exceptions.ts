@@ -32,10 +32,22 @@ const SELECT = `
     x.author, x.explanation, x.answer_id AS answer
   FROM hub.reconciliation_exception x LEFT JOIN hub.wallet_entry e ON e.id = x.entry`
 
+/**
+ * Largest unexplained deposit, in microdollars, that is resolved together with others: anybody can
+ * send many small ones to a wallet.
+ */
+const SMALL_DEPOSIT_MAX = 1_000_000n
+
+/** SQL condition: exception `x` is about a small deposit. */
+export const IS_SMALL_DEPOSIT_SQL = `(x.kind = 'unknown_deposit' AND
+  x.amount <= ${SMALL_DEPOSIT_MAX})`
+
 export interface ExceptionFilter {
   /** True to include resolved exceptions. @defaultValue false */
   readonly resolved?: boolean
   readonly wallet?: WalletName | undefined
+  /** True for small deposits only, false for all others. @defaultValue both */
+  readonly small?: boolean | undefined
   /** @defaultValue all */
   readonly limit?: number | undefined
   /** Id of the last exception of the previous page. */
@@ -45,12 +57,13 @@ export interface ExceptionFilter {
 /** Reads exceptions, open ones by default, the oldest first. */
 export async function listExceptions(
   pool: Pool | ClientBase,
-  { resolved = false, wallet, limit, after }: ExceptionFilter = {},
+  { resolved = false, wallet, small, limit, after }: ExceptionFilter = {},
 ): Promise<readonly ReconciliationException[]> {
   const { rows } = await pool.query<ReconciliationException>(
     `${SELECT} WHERE ($1 OR x.resolved_at IS NULL) AND ($2::text IS NULL OR x.wallet = $2)
-       AND x.id > coalesce($3, 0) ORDER BY x.id LIMIT $4`,
-    [resolved, wallet ?? null, after ?? null, limit ?? null],
+       AND x.id > coalesce($3, 0) AND ($5::boolean IS NULL OR ${IS_SMALL_DEPOSIT_SQL} = $5)
+     ORDER BY x.id LIMIT $4`,
+    [resolved, wallet ?? null, after ?? null, limit ?? null, small ?? null],
   )
   return rows
 }

@@ -76,7 +76,7 @@ async function postResolution(
   const isPosted = exception.resolution === 'booked'
   if (exception.resolution !== null && !isPosted) throw new NotResolvable(closedText(exception))
   const entry = entryOf(exception, isSurplus ? 'surplus.found' : 'shortfall.found')
-  const shard = await findShard(deps, entry.id, resolution)
+  const shard = await findShard(deps, exception.answer ?? entry.id, resolution)
   if (!isPosted) {
     const event = await resolvingEvent(deps, exception)
     const owner = { ...(await deps.ledger.account(walletOf(event.wallet, event.network))), shard }

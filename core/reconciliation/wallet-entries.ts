@@ -134,6 +134,14 @@ async function linkEntries(client: ClientBase): Promise<void> {
        ORDER BY x.id, e.id) x
      WHERE e.id = x.entry`,
   )
+  // The entry of several deposits resolves exceptions that add up to it.
+  await client.query(
+    `UPDATE hub.wallet_entry e SET matched = true
+     WHERE e.event = 'surplus.found' AND e.amount <> 0 AND NOT e.matched AND e.answers IS NULL
+       AND e.exception IS NULL AND e.amount = (SELECT sum(x.amount)
+         FROM hub.reconciliation_exception x WHERE x.answer = e.owner AND x.answer_id = e.entry
+           AND x.wallet = e.wallet)`,
+  )
   // Clears transit items that came in and left again: entries with the same id, or an entry and the
   // one that resolved its exception.
   await client.query(

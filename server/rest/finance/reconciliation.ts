@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { decideException } from '../../../core/finance/decisions.ts'
+import { submitSmallDeposits } from '../../../core/finance/small-deposits.ts'
 import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { json } from '../../../core/money.ts'
@@ -8,6 +9,7 @@ import {
   type ReconciliationException,
 } from '../../../core/reconciliation/exceptions.ts'
 import type { Resolution } from '../../../core/reconciliation/resolve.ts'
+import { sumSmallDeposits } from '../../../core/reconciliation/small-deposits.ts'
 import { WALLET_NAMES } from '../../../core/reconciliation/wallets.ts'
 import { auditReason, keyId } from '../fields.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
@@ -57,14 +59,18 @@ export const reconciliationRoutes = (deps: FinanceDeps): readonly AnyRoute[] => 
     query: listQuery({
       state: z.enum(['open', 'all']).default('open'),
       wallet: walletName.optional(),
+      small_deposits: z.enum(['only', 'none']).optional().meta({
+        description: 'Unexplained deposits of at most $1, or all other differences. Default: both.',
+      }),
     }),
     response: { status: 200, schema: pageSchema(ExceptionView) },
     handle: async ({ query, url }) => {
-      const { limit, cursor, wallet } = query
+      const { limit, cursor, wallet, small_deposits: small } = query
       const [after] = readCursor(cursor, z.tuple([exceptionId])) ?? []
       const rows = await listExceptions(deps.pool, {
         resolved: query.state === 'all',
         wallet,
+        small: small && small === 'only',
         limit: limit + 1,
         after: after === undefined ? undefined : BigInt(after),
       })
@@ -90,6 +96,57 @@ export const reconciliationRoutes = (deps: FinanceDeps): readonly AnyRoute[] => 
         status: made.state === 'proposed' ? 202 : 200,
         body: { exception_id: id, ...made },
       }
+    },
+  }),
+  ...smallDepositRoutes(deps),
+]
+
+const SmallDepositsView = z.object({
+  wallets: z.array(
+    z.object({
+      wallet: walletName,
+      deposits: z.int(),
+      amount_microdollars: z.int(),
+    }),
+  ),
+})
+
+export type SmallDepositsJson = z.infer<typeof SmallDepositsView>
+
+/** Unexplained deposits that anybody can send in large numbers. */
+const smallDepositRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
+  route('GET /v1/finance/small-deposits', {
+    summary: 'Sums the unresolved small deposits, of at most $1 each, by wallet.',
+    auth: 'finance',
+    response: { status: 200, schema: SmallDepositsView },
+    handle: async () => ({
+      body: {
+        wallets: (await sumSmallDeposits(deps.pool)).map(({ wallet, deposits, amount }) => ({
+          wallet,
+          deposits: json(deposits),
+          amount_microdollars: json(amount),
+        })),
+      },
+    }),
+  }),
+  route('POST /v1/finance/small-deposits/resolve', {
+    summary:
+      'Posts the oldest small deposits of a wallet to suspense, at most 1,000 by one entry, or ' +
+      'proposes to do so (202).',
+    auth: 'finance',
+    body: z.strictObject({ wallet: walletName, reason: auditReason }),
+    response: {
+      status: 200,
+      or: 202,
+      schema: DecisionView.extend({
+        deposits: z.int().meta({ description: 'Number of deposits that the entry includes.' }),
+      }),
+    },
+    faults: ['not_found', 'not_resolvable', 'not_booked'],
+    handle: async (request) => {
+      const { wallet, reason } = request.body
+      const made = await submitSmallDeposits(deps, staffOf(request), wallet, reason)
+      return { status: made.state === 'proposed' ? 202 : 200, body: made }
     },
   }),
 ]

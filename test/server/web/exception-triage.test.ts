@@ -95,4 +95,33 @@ describe('triage of exceptions in a browser', function () {
       await tab.close()
     })
   }
+
+  it('resolves small deposits together, apart from other differences', async () => {
+    const who = await createStaff(hub(), admin, 'sam@house.example', 'finance')
+    await hub().database.admin.query(
+      `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
+       SELECT 'spend', 'unknown_deposit', gen_random_uuid()::text, 5, 'Dust of a stranger.'
+       FROM generate_series(1, 40)`,
+    )
+    const [other] = await plant([-9_000])
+    const tab = await tabs.open({ scripts: true, cookie: who.cookie })
+    await tabs.assertAccessible(tab, '/finance/exceptions')
+    await tab.go('/finance/exceptions?state=small')
+    expect(await tab.text()).to.include('Dust of a stranger')
+    await tab.go('/finance/exceptions')
+    const text = await tab.text()
+    expect(text)
+      .to.include('40 deposits to spend')
+      .and.to.match(/balance differs/i)
+    expect(text).not.to.include('Dust of a stranger')
+    expect(await tab.send('deposits', { reason: 'Dust of November.' })).to.include(
+      '40 small deposits resolved',
+    )
+    await tab.close()
+    await hub().database.admin.query(
+      `UPDATE hub.reconciliation_exception SET resolution = 'explained', resolved_at = now(),
+         author = 'test', explanation = 'test' WHERE id = $1`,
+      [other],
+    )
+  })
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { DecisionJson } from '../../../rest/finance/proposals.ts'
-import type { ExceptionJson } from '../../../rest/finance/reconciliation.ts'
+import type { ExceptionJson, SmallDepositsJson } from '../../../rest/finance/reconciliation.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { rowMenu } from '../../dialog.ts'
 import { form, formFields, viewSwitch } from '../../form.ts'
@@ -13,6 +13,7 @@ import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable, definitionList, pager, shortHash, timeAgo, withQuery } from '../../table.ts'
 import { entryPath, reason, reasonField } from './components.ts'
 import { bulkAction, kindOf, triage } from './exception-triage.ts'
+import { smallDepositForms, smallDepositsAction } from './small-deposits.ts'
 import { transferPath } from './wallet-transfers.ts'
 
 const PATH = '/finance/exceptions'
@@ -30,15 +31,24 @@ const SHORTFALL_DECISIONS = {
   explained: 'Post nothing: exceptions cancel each other out',
 }
 
+const VIEWS = { open: 'Open', small: 'Small deposits', all: 'All' }
+/** Small deposits have a view of their own, so that they hide nothing. */
+const FILTERS = {
+  open: { state: 'open', small_deposits: 'none' },
+  small: { state: 'open', small_deposits: 'only' },
+  all: { state: 'all' },
+}
+
 /** `/finance/exceptions`: differences between the blockchain and the ledger. */
 export const exceptionsPage = (): AnyPage =>
   page(PATH, {
     query: z.object({
-      state: z.enum(['open', 'all']).default('open'),
+      state: z.enum(['open', 'small', 'all']).default('open'),
       cursor: z.string().max(500).optional(),
     }),
     actions: {
       bulk: bulkAction,
+      deposits: smallDepositsAction,
       resolve: formAction({
         fields: z.object({
           id: z.string().max(20),
@@ -69,18 +79,19 @@ export const exceptionsPage = (): AnyPage =>
     render: async (request) => {
       const { state, cursor } = request.query
       const found = await request.api<ListPage<ExceptionJson>>('GET /v1/finance/exceptions', {
-        query: { limit: PAGE_SIZE, state, cursor },
+        query: { limit: PAGE_SIZE, cursor, ...FILTERS[state] },
       })
+      const small = await request.api<SmallDepositsJson>('GET /v1/finance/small-deposits')
       const open = found.data.filter(({ resolved_at: at }) => at === null)
       return {
         title: 'Exceptions',
         tabs: FINANCE_TABS,
         main: html`<h1>Exceptions</h1><p class="lead">Every minute we reconcile the ledger with the
 blockchain. Unexplained differences appear here.</p>
-${viewSwitch('State', { open: 'Open', all: 'All' }, state, (view) =>
-  withQuery(PATH, { state: view }),
-)}${
-  state === 'open'
+${viewSwitch('State', VIEWS, state, (view) => withQuery(PATH, { state: view }))}${
+  state !== 'all' && smallDepositForms(request, small)
+}${
+  state !== 'all'
     ? openExceptions(request, open)
     : found.data.length === 0
       ? emptyState('No exceptions yet.')

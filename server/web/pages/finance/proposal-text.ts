@@ -23,7 +23,11 @@ ${accountLink(textOf(terms['credit']))}.`,
       ? payer !== undefined && accountLink(payer)
       : html`wallet ${breakableHex(textOf(terms['wallet']))}, as credits`
   }.`,
-  exception: ({ subject, terms, accounts: [credits] }) => html`Resolve
+  exception: ({ subject, terms, accounts: [credits] }) =>
+    terms['decision'] === 'small-deposits'
+      ? html`Post ${countOf(terms['exceptions'])} small deposits of the wallet
+${textOf(terms['wallet'])} to suspense.`
+      : html`Resolve
 <a href="/finance/exceptions?state=all">exception ${subject}</a>:
 ${RESOLUTIONS[textOf(terms['decision'])] ?? ''}${
   credits !== undefined && html` (${accountLink(credits)})`
@@ -42,6 +46,8 @@ months before it permanently${missingText(terms['override'])}.`,
   provider: ({ subject, terms }) => html`Assign provider <code>${subject}</code> to
 ${textOf(terms['name'])}, who would receive what it is owed.`,
 }
+
+const countOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0)
 
 const missingText = (missing: unknown): string =>
   Array.isArray(missing) && missing.length > 0
