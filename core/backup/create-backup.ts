@@ -1,6 +1,7 @@
 import type { Client, Pool } from 'pg'
 import type { Clock } from '../clock.ts'
 import { streamBaseBackup } from '../db/base-backup.ts'
+import { isDistributed } from '../db/citus/is-distributed.ts'
 import { connectClient } from '../db/client.ts'
 import { readLedgerId } from '../ledger/verify/checkpoints.ts'
 import { ConfigError } from '../runtime/config-error.ts'
@@ -24,7 +25,7 @@ export interface BackupDeps {
  * Backs up the database and the keys of the data directory while the hub serves. What was committed
  * when this started is in the backup. A backup that fails is removed; one that is complete stays,
  * even if it cannot be recorded.
- * @throws ConfigError if the login may not, or the place has no room
+ * @throws ConfigError if the login may not, the place has no room, or Citus distributes the ledger
  */
 export async function createBackup(deps: BackupDeps): Promise<Manifest> {
   const { store, passphrase, databaseUrl, dataDir, version } = deps
@@ -33,6 +34,7 @@ export async function createBackup(deps: BackupDeps): Promise<Manifest> {
   const keys = await createKeys(passphrase)
   const client = await connectClient(databaseUrl, 'agenthub backup')
   try {
+    if (await isDistributed(client)) throw new ConfigError(LEDGER_IS_ELSEWHERE)
     const source = await describeSource(client)
     await store.create(name)
     let manifest: Manifest
@@ -72,6 +74,11 @@ export async function createBackup(deps: BackupDeps): Promise<Manifest> {
     await client.end().catch(() => {})
   }
 }
+
+const LEDGER_IS_ELSEWHERE =
+  'Citus distributes the ledger of this database: a backup of this server would lack its ' +
+  'entries. Back up all servers of the cluster to one restore point, with ' +
+  'citus_create_restore_point(). Nothing was stored.'
 
 function describeFailure(error: NodeJS.ErrnoException, { place }: BackupStore): Error {
   if (error.code !== 'ENOSPC' && error.code !== 'EDQUOT') return error

@@ -12,6 +12,7 @@ const EXTENSION = `/usr/share/postgresql/${VERSION}/extension/citus.control`
 const SETTINGS = [
   'shared_preload_libraries=citus',
   'max_prepared_transactions=200',
+  'max_worker_processes=64', // one for each database
   'wal_level=logical',
   'shared_buffers=64MB',
   'citus.local_hostname=127.0.0.1',
@@ -34,6 +35,9 @@ export interface CitusCluster {
   readonly workers: readonly string[]
   /** Creates a database on every node, with all workers as nodes. @returns the coordinator's */
   createDatabase(name: string): Promise<string>
+  /** Copies a database of this cluster, which may not be connected to from then on. */
+  copyDatabase(from: string, name: string): Promise<void>
+  dropDatabase(name: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -64,17 +68,30 @@ export async function startCitus(folder: string, workers = 2): Promise<CitusClus
       }
       return own
     },
+    async copyDatabase(from, name) {
+      for (const { url } of servers) {
+        await run(
+          url,
+          `ALTER DATABASE "${from}" ALLOW_CONNECTIONS false`,
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${from}'`,
+          `CREATE DATABASE "${name}" TEMPLATE "${from}" STRATEGY file_copy`,
+        )
+      }
+    },
+    async dropDatabase(name) {
+      for (const { url } of servers) await run(url, `DROP DATABASE "${name}" WITH (FORCE)`)
+    },
     async stop() {
       await Promise.all(servers.map((server) => server.stop()))
     },
   }
 }
 
-async function run(url: string, sql: string): Promise<void> {
+async function run(url: string, ...statements: readonly string[]): Promise<void> {
   const client = await connectClient(url, 'test citus')
   try {
     await client.query('SET citus.enable_create_database_propagation = off').catch(() => {})
-    await client.query(sql)
+    for (const sql of statements) await client.query(sql)
   } finally {
     await client.end()
   }

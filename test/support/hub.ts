@@ -16,7 +16,7 @@ import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { type RunningHub, startHub } from '../../server/boot/start.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
-import { type FreshDatabase, freshDatabase } from './postgres.ts'
+import { type FreshDatabase, freshDatabase, TEST_CLUSTER } from './postgres.ts'
 
 /** Whole hub in this process: real database, chain, facilitator, seller and entry points. */
 export interface TestHub extends RunningHub {
@@ -65,6 +65,7 @@ export async function startTestHub(
       dataDir,
       port: 0,
       databaseUrl: database.url,
+      cluster: TEST_CLUSTER,
       jobs: false,
       ...options.config,
     },

@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { startEmbedded } from '../../core/db/embedded.ts'
+import { openLogins } from '../../core/db/logins.ts'
 import { migrate } from '../../core/db/migrate.ts'
 import { databaseUrl } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { type CitusCluster, startCitus } from './citus.ts'
 import { SERVER_VERSION, startServerOf } from './server-of-version.ts'
 
 /** PostgreSQL server shared by all test files of a run and deleted afterwards. */
@@ -30,8 +32,13 @@ export interface FreshDatabase {
 }
 
 interface Running extends SharedCluster {
+  /** Set if tests run on Citus. */
+  readonly citus?: CitusCluster
   stop(): Promise<void>
 }
+
+/** Engine that distributes the ledger of tests, as `HUB_CLUSTER` does for a hub. */
+export const TEST_CLUSTER = process.env['HUB_CLUSTER'] === 'citus' ? 'citus' : undefined
 
 /** Environment variable with the data folder of all servers of a test run. */
 export const CLUSTERS_FOLDER = 'HUB_TEST_CLUSTERS'
@@ -47,7 +54,7 @@ let count = 0
 const open = new Map<string, string>()
 
 /** Starts the shared server on first use; not durable, because its data is disposable. */
-function sharedCluster(): Promise<SharedCluster> {
+function sharedCluster(): Promise<Running> {
   running ??= startCluster()
   return running
 }
@@ -62,10 +69,10 @@ export async function freshDatabase(
   { empty = false } = {},
 ): Promise<FreshDatabase> {
   const caller = new Error().stack?.split('\n').find((line) => line.includes('.test.ts')) ?? ''
-  const { url, root } = await sharedCluster()
-  if (!empty) await (template ??= createTemplate(url, root))
-  const source = empty ? 'template1' : TEMPLATE
-  await root.query(`CREATE DATABASE "${name}" TEMPLATE ${source} STRATEGY file_copy`)
+  const cluster = await sharedCluster()
+  const { url, root } = cluster
+  if (!empty) await prepareTemplate()
+  await createDatabase(cluster, name, empty)
   open.set(name, caller.trim())
   const own = databaseUrl(url, name)
   const pool = createPool(own, { role: 'hub_finance', applicationName: `${name} pool` })
@@ -78,9 +85,32 @@ export async function freshDatabase(
       if (!open.delete(name)) return
       const leaks = [...(await endPool(pool)), ...(await endPool(admin))]
       if (leaks.length === 0) leaks.push(...(await lingering(root, name)))
-      await root.query(`DROP DATABASE "${name}" WITH (FORCE)`)
+      await (cluster.citus?.dropDatabase(name) ??
+        root.query(`DROP DATABASE "${name}" WITH (FORCE)`))
       if (leaks.length > 0) throw new Error(`${name} was left in use: ${leaks.join('; ')}`)
     },
+  }
+}
+
+/** Migrates the database that others are copied from, on first use. */
+export async function prepareTemplate(): Promise<void> {
+  const cluster = await sharedCluster()
+  await (template ??= createTemplate(cluster))
+}
+
+async function createDatabase(
+  { root, url, citus }: Running,
+  name: string,
+  empty: boolean,
+): Promise<void> {
+  if (citus === undefined) {
+    const source = empty ? 'template1' : TEMPLATE
+    await root.query(`CREATE DATABASE "${name}" TEMPLATE ${source} STRATEGY file_copy`)
+  } else if (empty) {
+    await citus.createDatabase(name)
+  } else {
+    await citus.copyDatabase(TEMPLATE, name)
+    await openLogins({ url: databaseUrl(url, name), cluster: 'citus', distributes: true })
   }
 }
 
@@ -114,6 +144,7 @@ async function startCluster(): Promise<Running> {
   const folder = process.env[CLUSTERS_FOLDER] ?? tmpdir()
   const dataDir = await mkdtemp(join(folder, 'agenthub-test-'))
   await chmod(dataDir, 0o711) // root runs the server as another user
+  if (TEST_CLUSTER === 'citus') return startDistributed(dataDir)
   const version = process.env[SERVER_VERSION]
   const server = version
     ? await startServerOf(version, dataDir)
@@ -131,13 +162,33 @@ async function startCluster(): Promise<Running> {
   }
 }
 
+async function startDistributed(dataDir: string): Promise<Running> {
+  const citus = await startCitus(dataDir)
+  const root = createPool(citus.url, { max: 4, applicationName: 'test root' })
+  return {
+    url: citus.url,
+    root,
+    citus,
+    async stop() {
+      await root.end()
+      await citus.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
 async function joinCluster(url: string): Promise<Running> {
   const root = createPool(url, { max: 4, applicationName: 'test root' })
   await root.query(`DROP DATABASE IF EXISTS ${TEMPLATE}`)
   return { url, root, stop: () => root.end() }
 }
 
-async function createTemplate(url: string, root: Pool): Promise<void> {
+async function createTemplate({ url, root, citus }: Running): Promise<void> {
+  if (citus !== undefined) {
+    const own = await citus.createDatabase(TEMPLATE)
+    await openLogins({ url: own, cluster: 'citus', distributes: true })
+    return
+  }
   await root.query(`CREATE DATABASE ${TEMPLATE}`)
   await migrate(databaseUrl(url, TEMPLATE))
   await root.query('CHECKPOINT') // otherwise the first clone would be slow
@@ -161,7 +212,8 @@ async function lingering(root: Pool, name: string): Promise<string[]> {
   for (;;) {
     const { rows } = await root.query<{ application_name: string; query: string }>(
       `SELECT application_name, left(query, 80) AS query FROM pg_stat_activity
-       WHERE datname = $1 AND backend_type = 'client backend'`,
+       WHERE datname = $1 AND backend_type = 'client backend'
+         AND application_name NOT LIKE 'citus%'`,
       [name],
     )
     const leaks = rows.map((row) => `"${row.application_name}" never ended (last: ${row.query})`)

@@ -4,11 +4,20 @@ import { join } from 'node:path'
 import nock from 'nock'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { COMPILED_CODE } from './compiled-code.ts'
-import { assertAllDropped, CLUSTERS_FOLDER, stopSharedCluster } from './postgres.ts'
+import {
+  assertAllDropped,
+  CLUSTERS_FOLDER,
+  prepareTemplate,
+  stopSharedCluster,
+  TEST_CLUSTER,
+} from './postgres.ts'
 import { findProgramsOf, SERVER_VERSION } from './server-of-version.ts'
 
 /** Maximum time for a server to stop after its test process has ended. */
 const STOP_MS = 15_000
+
+/** Maximum time to distribute the ledger of the template. */
+const DISTRIBUTION_MS = 600_000
 
 // Workers report failed assertions to the main process as JSON, which has no bigints.
 const send = process.send?.bind(process)
@@ -16,9 +25,12 @@ if (send) process.send = (message: object) => send(withoutBigints(message))
 
 /** Blocks the network except loopback. */
 export const mochaHooks = {
-  beforeAll(): void {
+  async beforeAll(this: Mocha.Context): Promise<void> {
     nock.disableNetConnect()
     nock.enableNetConnect(/^(127\.0\.0\.1|localhost|\[::1\])/)
+    if (TEST_CLUSTER === undefined) return
+    this.timeout(DISTRIBUTION_MS)
+    await prepareTemplate()
   },
   afterEach(): void {
     const pending = nock.pendingMocks()

@@ -121,7 +121,7 @@ CREATE OR REPLACE FUNCTION ledger.groups_at(p_at timestamptz, p_prefix text DEFA
 #variable_conflict use_column
 DECLARE
   kept day_end;
-  seqs bigint[] := ARRAY(SELECT c.seq FROM cut(p_at) c ORDER BY c.shard);
+  reached bigint[] := ARRAY(SELECT c.seq FROM cut(p_at) c ORDER BY c.shard);
   wanted bigint[];
   touched bigint[]; -- accounts that were booked late, with what they held …
   held numeric[];
@@ -131,7 +131,7 @@ BEGIN
   IF p_prefix = '' THEN
     SELECT * INTO kept FROM day_end e
       WHERE e.day = (p_at AT TIME ZONE 'UTC')::date - 1
-        AND (e.day + 1)::timestamp AT TIME ZONE 'UTC' = p_at AND e.seqs = groups_at.seqs;
+        AND (e.day + 1)::timestamp AT TIME ZONE 'UTC' = p_at AND e.seqs = reached;
   END IF;
   IF kept.day IS NULL THEN
     wanted := ARRAY(SELECT a.id FROM account a WHERE starts_with(a.code, p_prefix));

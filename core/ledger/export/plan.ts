@@ -91,16 +91,19 @@ async function findSpans(pool: Pool, { shard, from, to, period }: Bounds): Promi
 }
 
 async function findCheckpoints(pool: Pool, spans: readonly Span[]): Promise<readonly string[]> {
-  const { rows } = await pool.query<{ note: string }>(
-    `SELECT c.note FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) s(shard, first, last)
-     CROSS JOIN LATERAL (
-       (SELECT c.seq, c.note FROM ledger.checkpoint c
-         WHERE c.shard = s.shard AND c.seq = s.first - 1 ORDER BY c.audit DESC LIMIT 1)
-       UNION ALL
-       (SELECT c.seq, c.note FROM ledger.checkpoint c
-         WHERE c.shard = s.shard AND c.seq BETWEEN s.first AND s.last
-         ORDER BY c.seq DESC, c.audit DESC LIMIT 1)) c ORDER BY s.shard, c.seq`,
-    [spans.map(({ shard }) => shard), spans.map(({ from }) => from), spans.map(({ to }) => to)],
-  )
-  return rows.map(({ note }) => note)
+  const notes: string[] = []
+  for (const { shard, from, to } of spans) {
+    const { rows } = await pool.query<{ note: string }>(
+      `SELECT c.note FROM (
+         (SELECT c.seq, c.note FROM ledger.checkpoint c
+           WHERE c.shard = $1 AND c.seq = $2::bigint - 1 ORDER BY c.audit DESC LIMIT 1)
+         UNION ALL
+         (SELECT c.seq, c.note FROM ledger.checkpoint c
+           WHERE c.shard = $1 AND c.seq BETWEEN $2::bigint AND $3::bigint
+           ORDER BY c.seq DESC, c.audit DESC LIMIT 1)) c ORDER BY c.seq`,
+      [shard, from, to],
+    )
+    notes.push(...rows.map(({ note }) => note))
+  }
+  return notes
 }

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
+import { openStore } from '../../../core/backup/backup-store.ts'
+import { createBackup } from '../../../core/backup/create-backup.ts'
+import { systemClock } from '../../../core/clock.ts'
 import { planMoves } from '../../../core/db/citus/change-cluster.ts'
 import { isDistributed } from '../../../core/db/citus/is-distributed.ts'
 import { type LoginOptions, openLogins } from '../../../core/db/logins.ts'
@@ -96,6 +102,24 @@ describe('a distributed ledger', () => {
     const refused = await openLogins({ url: database.url }).catch((e) => e)
     expect(refused).to.be.instanceOf(ConfigError)
     expect(refused.message).to.match(/set HUB_CLUSTER=citus\. Nothing was changed/)
+  })
+
+  it('is not backed up without the servers that have its entries', async () => {
+    const place = await mkdtemp(join(tmpdir(), 'agenthub-backup-'))
+    const { store } = await openStore(place)
+    const refused = await createBackup({
+      store,
+      passphrase: 'correct horse battery staple',
+      databaseUrl: database.url,
+      dataDir: place,
+      version: '0.0.0-test',
+      clock: systemClock,
+    }).catch((e) => e)
+    expect(refused).to.be.instanceOf(ConfigError)
+    expect(refused.message).to.match(/would lack its entries\..* Nothing was stored\.$/)
+    expect(await readdir(place)).to.deep.equal([])
+    store.close()
+    await rm(place, { recursive: true })
   })
 
   it('is migrated and distributed by no start', async () => {
