@@ -40,26 +40,32 @@ async function findSignedShard(
   pool: Pick<Pool, 'query'>,
   shard: number,
 ): Promise<readonly SignedShard[]> {
-  const { rows: trees } = await pool.query<{ size: bigint }>(
-    'SELECT t.size FROM ledger.tree t WHERE t.shard = $1',
-    [shard],
-  )
-  const { rows } = await pool.query<{ note: string; index: bigint; heads: string }>(
-    `SELECT s.note, s.index, ${COSIGNED_NOTE} AS heads
-     FROM ledger.heads_checkpoint h CROSS JOIN LATERAL (
-       SELECT s.note, s.index FROM ledger.signed_head s
-       WHERE s.shard = $1 AND s.index < h.size
-         AND s.seq <= $2
-       ORDER BY s.seq DESC, s.audit DESC LIMIT 1) s
-     WHERE h.size IN ((SELECT max(size) FROM ledger.heads_checkpoint),
-       (SELECT max(size) FROM ledger.cosignature))
-     ORDER BY h.size DESC`,
-    [shard, trees[0]?.size ?? 0n],
-  )
+  const { rows: trees } = await pool.query<{ size: bigint }>({ ...TREE_SIZE, values: [shard] })
+  const { rows } = await pool.query<{ note: string; index: bigint; heads: string }>({
+    ...SIGNED_SHARDS,
+    values: [shard, trees[0]?.size ?? 0n],
+  })
   return rows.flatMap(({ note, index, heads: headsNote }) => {
     const [signed, heads] = [signedTreeOf(note, shard), signedTreeOf(headsNote, HEADS)]
     return signed && heads ? [{ signed, index: Number(index), heads }] : []
   })
+}
+
+const TREE_SIZE = {
+  name: 'entry-proofs.tree-size',
+  text: 'SELECT t.size FROM ledger.tree t WHERE t.shard = $1',
+}
+
+const SIGNED_SHARDS = {
+  name: 'entry-proofs.signed-shards',
+  text: `SELECT s.note, s.index, ${COSIGNED_NOTE} AS heads
+    FROM ledger.heads_checkpoint h CROSS JOIN LATERAL (
+      SELECT s.note, s.index FROM ledger.signed_head s
+      WHERE s.shard = $1 AND s.index < h.size AND s.seq <= $2
+      ORDER BY s.seq DESC, s.audit DESC LIMIT 1) s
+    WHERE h.size IN ((SELECT max(size) FROM ledger.heads_checkpoint),
+      (SELECT max(size) FROM ledger.cosignature))
+    ORDER BY h.size DESC`,
 }
 
 /** Place of an entry, and the columns of `ledger.leaf` in its order. */
@@ -81,25 +87,33 @@ async function findEntries(
   id: string,
   owner: Owner | undefined,
 ): Promise<readonly FoundEntry[]> {
-  if (owner) return readEntries(pool, 'j.owner = $2', [owner.shard, owner.id, id])
+  if (owner) return readEntries(pool, BY_OWNER, [owner.shard, owner.id, id])
   const { rows } = await pool.query<Pick<FoundEntry, 'shard' | 'seq'>>(
     'SELECT o.shard, o.seq FROM ledger.owners_of($1) o ORDER BY o.shard, o.seq',
     [id],
   )
-  const found = rows.map(({ shard, seq }) => readEntries(pool, 'j.seq = $2', [shard, seq, id]))
+  const found = rows.map(({ shard, seq }) => readEntries(pool, BY_SEQ, [shard, seq, id]))
   return (await Promise.all(found)).flat()
+}
+
+const BY_OWNER = {
+  name: 'entry-proofs.by-owner',
+  text: `SELECT ${COLUMNS} FROM ledger.journal j
+    WHERE j.shard = $1 AND j.owner = $2 AND j.id = $3 ORDER BY j.seq`,
+}
+
+const BY_SEQ = {
+  name: 'entry-proofs.by-seq',
+  text: `SELECT ${COLUMNS} FROM ledger.journal j
+    WHERE j.shard = $1 AND j.seq = $2 AND j.id = $3`,
 }
 
 async function readEntries(
   pool: Pick<Pool, 'query'>,
-  condition: 'j.owner = $2' | 'j.seq = $2',
+  query: typeof BY_OWNER,
   values: readonly [shard: number, value: bigint, id: string],
 ): Promise<readonly FoundEntry[]> {
-  const { rows } = await pool.query<FoundEntry>(
-    `SELECT ${COLUMNS} FROM ledger.journal j
-     WHERE j.shard = $1 AND ${condition} AND j.id = $3 ORDER BY j.seq`,
-    [...values],
-  )
+  const { rows } = await pool.query<FoundEntry>({ ...query, values: [...values] })
   return rows
 }
 

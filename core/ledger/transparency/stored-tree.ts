@@ -3,6 +3,15 @@ import { HASH_BYTES } from '../../crypto/merkle.ts'
 import { lastTile, TILE_LEVEL_MAX, type Tile } from './tile.ts'
 import type { TileReader } from './tree.ts'
 
+const READ_TILES = {
+  name: 'stored-tree.read-tiles',
+  text: `SELECT substring(t.hashes FOR w.bytes) AS hashes
+    FROM unnest($2::smallint[], $3::bigint[], $4::integer[]) WITH ORDINALITY
+      w(level, index, bytes, n)
+    LEFT JOIN ledger.tile t ON t.shard = $1 AND t.level = w.level AND t.index = w.index
+    ORDER BY w.n`,
+}
+
 /** Merkle tree of the entries of one shard, as the database stores it. */
 export class StoredTree implements TileReader {
   readonly #db: Pick<Pool, 'query'>
@@ -24,19 +33,15 @@ export class StoredTree implements TileReader {
 
   /** Returns the hashes of tiles; a tile that is missing is empty. */
   readonly readTiles = async (tiles: readonly Tile[]): Promise<readonly Buffer[]> => {
-    const { rows } = await this.#db.query<{ hashes: Buffer | null }>(
-      `SELECT substring(t.hashes FOR w.bytes) AS hashes
-       FROM unnest($2::smallint[], $3::bigint[], $4::integer[]) WITH ORDINALITY
-         w(level, index, bytes, n)
-       LEFT JOIN ledger.tile t ON t.shard = $1 AND t.level = w.level AND t.index = w.index
-       ORDER BY w.n`,
-      [
+    const { rows } = await this.#db.query<{ hashes: Buffer | null }>({
+      ...READ_TILES,
+      values: [
         this.shard,
         tiles.map(({ level }) => level),
         tiles.map(({ index }) => index),
         tiles.map(({ width }) => width * HASH_BYTES),
       ],
-    )
+    })
     return rows.map(({ hashes }) => hashes ?? Buffer.alloc(0))
   }
 
