@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { sleep } from '../../core/clock.ts'
 import { cpuMeter } from './cpu-meter.ts'
 import { ourCalls } from './ledger/calls.ts'
 import { load, median, rounded } from './load.ts'
@@ -14,10 +15,14 @@ const CONCURRENCY = 64
 /** Windows of each size; the median is its cost, because other work disturbs some. */
 const WINDOWS = 7
 const SECONDS = 1.5
+/** Time after which PostgreSQL has counted what its idle connections did. */
+const STATISTICS_MS = 2_000
 const ENTRIES_MAX = 1_000_000
 /** Size of the dimensions that are not varied. */
 const USUAL = { rows: 10_000, keys: 1_000, services: 100 }
-const SIZES = { keys: [10, 1_000, 100_000], services: [1, 100, 10_000] } as const
+const SIZES = { keys: [10, 1_000, 10_000, 100_000], services: [1, 100, 10_000] } as const
+/** From this size on, few calls of a batch share an account; those that do share its update. */
+const SIZE_MIN = CONCURRENCY
 /** Sizes up to which the measured slope is extrapolated. */
 const GOALS = { rows: 1e8, keys: 1e6, services: 1e4 } as const
 const FLAT_PERCENT = 10
@@ -27,6 +32,8 @@ type Dimension = keyof typeof GOALS
 interface Point {
   readonly size: number
   readonly cpuUs: number
+  /** Balances updated per call: fewer, if calls of a batch share an account. */
+  readonly balances: number
 }
 
 /**
@@ -65,20 +72,20 @@ async function measureAll(name: Dimension, sizes: readonly number[]): Promise<re
     const batches = 2 * Math.ceil((keys + rows) / BATCH / SHARDS / 2) + 2
     const options = { agents: keys, providers: services, shards: SHARDS, batch: BATCH }
     const times = { start: START, stepMs: STEP_MS }
-    const cpuUs = await withBulkLedger(
+    const cost = await withBulkLedger(
       { ...options, ...times, batches, connections: CONNECTIONS },
       async ({ owner, hub, books }) => {
         await books.load(batches)
         return measureCall(owner, hub)
       },
     )
-    points.push({ size, cpuUs })
+    points.push({ size, ...cost })
   }
   return points
 }
 
-/** Returns the CPU time of a reserve and its settle, in microseconds. */
-async function measureCall(owner: Pool, hub: Pool): Promise<number> {
+/** Measures a reserve and its settle. */
+async function measureCall(owner: Pool, hub: Pool): Promise<Omit<Point, 'size'>> {
   // Otherwise PostgreSQL would do this work of the load while calls are measured.
   await owner.query('VACUUM ANALYZE')
   await owner.query('CHECKPOINT')
@@ -86,16 +93,32 @@ async function measureCall(owner: Pool, hub: Pool): Promise<number> {
   const once = await ourCalls(hub, 'uniform', {}, 'bulk')
   await load(CONCURRENCY, 2, once)
   const costs: number[] = []
+  const updatedBefore = await updatedBalances(owner)
+  let calls = 0
   while (costs.length < WINDOWS) {
     const before = cpu()
     const { answers } = await load(CONCURRENCY, SECONDS, once)
     costs.push(((cpu() - before) * 1e6) / answers)
+    calls += answers
   }
-  return median(costs)
+  const balances = ((await updatedBalances(owner)) - updatedBefore) / calls
+  return { cpuUs: median(costs), balances }
+}
+
+/** Returns how many balances were ever updated. */
+async function updatedBalances(owner: Pool): Promise<number> {
+  await sleep(STATISTICS_MS)
+  const { rows } = await owner.query<{ count: bigint }>(
+    `SELECT n_tup_upd AS count FROM pg_stat_user_tables
+     WHERE relid = 'ledger.balance'::regclass`,
+  )
+  return Number(rows[0]!.count)
 }
 
 interface Slope {
   readonly name: Dimension
+  /** Smallest size of the fit. */
+  readonly from: number
   /** Percent of the first cost by which it grows when the size grows tenfold. */
   readonly perDecade: number
   /** Percent by which it is extrapolated to grow up to the goal. */
@@ -103,7 +126,8 @@ interface Slope {
 }
 
 /** Fits a line to the cost over the logarithm of the size, by least squares. */
-function slopeOf(name: Dimension, points: readonly Point[]): Slope {
+function slopeOf(name: Dimension, all: readonly Point[]): Slope {
+  const points = all.filter(({ size }) => size >= SIZE_MIN)
   const logs = points.map(({ size }) => Math.log10(size))
   const mean = (values: readonly number[]): number =>
     values.reduce((sum, value) => sum + value, 0) / values.length
@@ -113,20 +137,23 @@ function slopeOf(name: Dimension, points: readonly Point[]): Slope {
   const slope = variance === 0 ? 0 : covariance / variance
   const first = y + slope * (logs[0]! - x)
   const perDecade = (100 * slope) / first
-  return { name, perDecade, at: perDecade * (Math.log10(GOALS[name]) - logs[0]!) }
+  const at = perDecade * (Math.log10(GOALS[name]) - logs[0]!)
+  return { name, from: points[0]!.size, perDecade, at }
 }
 
-const targetOf = ({ name, at }: Slope): Target => ({
-  name: `change of the cost of a call up to ${GOALS[name].toLocaleString('en-US')} ${name}, %`,
+const targetOf = ({ name, from, at }: Slope): Target => ({
+  name: `change of the cost of a call from ${text(from)} to ${text(GOALS[name])} ${name}, %`,
   goal: `± ${FLAT_PERCENT}`,
   value: rounded(at, 1),
   met: Math.abs(at) <= FLAT_PERCENT,
 })
 
+const text = (size: number): string => size.toLocaleString('en-US')
+
 const tableOf = (points: Readonly<Record<Dimension, readonly Point[]>>): Table => ({
   title: 'CPU time of a call (reserve and settle), hub and PostgreSQL',
-  columns: ['dimension', 'size', 'µs'],
+  columns: ['dimension', 'size', 'µs', 'balances updated'],
   rows: Object.entries(points).flatMap(([name, all]) =>
-    all.map(({ size, cpuUs }) => [name, size, rounded(cpuUs)] as const),
+    all.map(({ size, cpuUs, balances }) => [name, size, rounded(cpuUs), rounded(balances, 2)]),
   ),
 })

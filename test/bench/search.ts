@@ -1,6 +1,7 @@
 import { search as find } from '../../core/catalog/search/search.ts'
 import { elapsedMs, systemClock } from '../../core/clock.ts'
 import { type FreshDatabase, freshDatabase, stopSharedCluster } from '../support/postgres.ts'
+import { besideBusyLoops } from './busy-loops.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Table, Target } from './report.ts'
 import { bm25 } from './search/bm25.ts'
@@ -108,13 +109,21 @@ async function speed(relevance: Relevance, figures: Record<string, number>): Pro
       figures[`p50_ms_at_${concurrency}`] = rounded(p50Ms)
       figures[`p99_ms_at_${concurrency}`] = rounded(p99Ms)
     }
+    await besideBusyLoops(async () => {
+      await load(4, 3, once)
+      figures['p99_ms_at_4_beside_loops'] = rounded((await load(4, SECONDS, once)).p99Ms)
+    })
   })
 }
 
 function targets(figures: Readonly<Record<string, number>>): Target[] {
   const peer = Math.max(figures['bm25_held_out_ndcg10']!, figures['minisearch_held_out_ndcg10']!)
   const removed = rounded((figures['hub_held_out_ndcg10']! - peer) / (1 - peer), 3)
-  const p99 = figures['p99_ms_at_4']!
+  const p99Target = (where: string, figure: string, goal: number): Target => {
+    const value = figures[figure]!
+    const name = `p99 of a search over 100,000 listings, 4 at once${where}, ms`
+    return { name, goal: `< ${goal}`, value, met: value < goal }
+  }
   return [
     {
       name: 'part of the shortfall of the better BM25 library from nDCG@10 = 1 removed, held out',
@@ -122,11 +131,7 @@ function targets(figures: Readonly<Record<string, number>>): Target[] {
       value: removed,
       met: removed >= 0.3,
     },
-    {
-      name: 'p99 of a search over 100,000 listings, 4 at once, ms',
-      goal: '< 20',
-      value: p99,
-      met: p99 < 20,
-    },
+    p99Target('', 'p99_ms_at_4', 20),
+    p99Target(', beside two busy loops', 'p99_ms_at_4_beside_loops', 30),
   ]
 }

@@ -136,8 +136,8 @@ function targets(figures: Readonly<Record<string, number>>): Target[] {
   }
   return [
     target('durable paid requests per second', 'hub_per_s', 3_000),
-    target('requests per second to @x402/express', 'ratio_express', 4),
-    target('requests per second to mppx/proxy', 'ratio_mppx', 2),
-    target('requests per second to @fastify/http-proxy, unpaid', 'ratio_fastify', 0.3),
+    target('requests per second to @x402/express', 'ratio_express', 3.5),
+    target('requests per second to mppx/proxy', 'ratio_mppx', 2.5),
+    target('requests per second to @fastify/http-proxy, unpaid', 'ratio_fastify', 0.5),
   ]
 }

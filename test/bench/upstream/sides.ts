@@ -42,9 +42,19 @@ export async function open(
   return { ...measuredServer(kept, found[1]!), kept }
 }
 
-/** Starts the whole hub with the listed API and a key with credits and its own rate limit. */
+const API_HOST = 'api.test'
+
+/**
+ * Starts the whole hub with the listed API and a key with credits and its own rate limit. It
+ * requests the API as any host of the internet: guarded and signed.
+ */
 export async function hubSide(dataDir: string, api: string): Promise<Side> {
-  const env = { HUB_DATA_DIR: dataDir, HUB_PORT: '0', HUB_PLUGIN_HOSTS: api, HUB_LOG_LEVEL: 'warn' }
+  const env = {
+    HUB_DATA_DIR: dataDir,
+    HUB_PORT: '0',
+    HUB_SANDBOX_HOSTS: `${API_HOST}=${new URL(api).host}`,
+    HUB_LOG_LEVEL: 'warn',
+  }
   const { kept, found } = await start([...FLAGS, ...SERVE], env, READY)
   const server = measuredServer(kept, found[1]!)
   const account = privateKeyToAccount(generatePrivateKey())
@@ -52,7 +62,7 @@ export async function hubSide(dataDir: string, api: string): Promise<Side> {
   const { apiKey, keyId } = await new HubClient({ baseUrl: server.url, wallet }).register()
   await fill(dataDir, keyId)
   const authorization = `Bearer ${apiKey}`
-  await list(server.url, authorization, api)
+  await list(server.url, authorization, `http://${API_HOST}`)
   return { name: 'hub', server, pid: kept.pid, headers: { authorization } }
 }
 
