@@ -78,7 +78,6 @@ export async function distributeLedger(
     await acquireMigrationLock(client, 60_000)
     await client.query('SET lock_timeout = 10000; SET client_min_messages = error')
     await client.query('CREATE EXTENSION IF NOT EXISTS citus')
-    await limitConnections(client)
     await joinCoordinator(client)
     await shareRoles(client)
     const isNew = !(await isDistributed(client))
@@ -91,19 +90,6 @@ export async function distributeLedger(
   } finally {
     await client.end()
   }
-}
-
-/**
- * Gives each session one connection to each node. With more, a statement could wait for a row that
- * its own transaction has locked on another connection: Citus then ends it as a deadlock.
- */
-async function limitConnections(client: Client): Promise<void> {
-  const database = client.escapeIdentifier(client.database!)
-  await client.query(
-    `SET citus.enable_ddl_propagation = off;
-     ALTER DATABASE ${database} SET citus.max_adaptive_executor_pool_size = 1;
-     RESET citus.enable_ddl_propagation`,
-  )
 }
 
 async function inTransaction(client: Client, work: () => Promise<void>): Promise<void> {
