@@ -2,7 +2,14 @@ import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 
 import { alertOf } from './admonitions.ts'
 import { elementBefore, findElement, isHeading } from './elements.ts'
 import type { Kind } from './kind.ts'
-import { HIDDEN_NAME, isComments, isWhole, layoutNames, rememberNames } from './layout.ts'
+import {
+  HIDDEN_NAME,
+  HIDDEN_SHARE,
+  isComments,
+  isWhole,
+  layoutNames,
+  rememberNames,
+} from './layout.ts'
 import { type Measure, type Measures, measure, measureOf } from './measure.ts'
 import {
   aroundProductName,
@@ -153,10 +160,15 @@ const holdsHeading = (element: Element | undefined): boolean =>
 const isLandmark = ({ name, attribs }: Element): boolean =>
   name === 'h1' || name === 'main' || /\b(articleBody|headline)\b/.test(attribs['itemprop'] ?? '')
 
+/** Returns true for a breadcrumb trail, whose last step may be marked as a headline. */
+const isTrail = (node: ParentNode, measures: Measures): boolean =>
+  isTag(node) && surroundingName(node) === 'breadcrumb' && proseIn(measures, node) === 0
+
 /** Elements that may contain the beginning of an article. */
-function surroundings(root: ParentNode): Set<ParentNode> {
+function surroundings(root: ParentNode, measures: Measures): Set<ParentNode> {
   const found = new Set<ParentNode>()
   const walk = (node: ParentNode): boolean => {
+    if (isTrail(node, measures)) return false
     let holds = isTag(node) && isLandmark(node)
     for (const child of node.children) if (isTag(child) && walk(child)) holds = true
     if (holds) found.add(node)
@@ -172,7 +184,7 @@ const DESCRIPTION_MIN = 150
 /** Removes what surrounds a product's description, unless hardly any prose would remain. */
 function removeAroundProduct(root: ParentNode): void {
   const measures = measure(root)
-  const kept = surroundings(root)
+  const kept = surroundings(root, measures)
   const isAround = (node: ChildNode): boolean =>
     isTag(node) &&
     node.name !== 'body' &&
@@ -194,7 +206,7 @@ function removeAroundProduct(root: ParentNode): void {
 export function removeSurroundings(root: ParentNode, kind: Kind): void {
   if (kind === 'product') removeAroundProduct(root)
   const measures = measure(root)
-  const kept = surroundings(root)
+  const kept = surroundings(root, measures)
   const whole = measures.get(root)?.prose ?? 0
   const nameOf = rememberNames((node) => {
     if (isHidden(node)) return HIDDEN_NAME
@@ -215,7 +227,7 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
     if (!isTag(node)) return false
     const name = nameOf(node)
     const { prose, text, linked } = measureOf(measures, node)
-    if (isWhole(node)) return isHidden(node) && prose <= whole / 2
+    if (isWhole(node)) return isHidden(node) && prose <= HIDDEN_SHARE * whole
     if (name !== undefined && !(kind === 'forum' && isComments(name))) {
       return !layout.has(name) || (prose === 0 && linked * 2 > text)
     }

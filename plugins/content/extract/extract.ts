@@ -42,6 +42,14 @@ function bodyOfText(text: string): Body {
   return { root, text: textOf(root) }
 }
 
+/** Puts a declared description before a longer body, and in the place of a shorter one. */
+function withDescription(body: Body, description: string): Body {
+  const declared = bodyOfText(description)
+  if (body.text.length <= declared.text.length) return declared
+  const root = wrapNodes([...declared.root.children, ...body.root.children])
+  return { root, text: `${declared.text}\n\n${body.text}` }
+}
+
 /** Returns true if a body has hardly any of the article's declared text. */
 const lacksArticle = (text: string, declared: string): boolean =>
   text.length <= DECLARED_SHARE * declared.length
@@ -99,13 +107,13 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
     host: new URL(url).hostname,
     byline: metadata.byline,
   })
-  const replacement =
-    data?.type === 'product'
-      ? data.description &&
-        lacksDescription(found.text, data.description, whole) &&
-        data.description
-      : articleText && lacksArticle(found.text, articleText) && articleText
-  const { root: body, text } = replacement ? bodyOfText(replacement) : found
+  const description = data?.type === 'product' ? data.description : null
+  const { root: body, text } =
+    description && lacksDescription(found.text, description, whole)
+      ? withDescription(found, description)
+      : data?.type !== 'product' && articleText && lacksArticle(found.text, articleText)
+        ? bodyOfText(articleText)
+        : found
   if (text === '') throw new ExtractionError('content_empty', 'The page has no text.')
   if (options.beforeScripts && isUnrendered(body, needsScript)) {
     throw new ExtractionError('content_empty', 'A script has yet to fill the page.')

@@ -21,7 +21,7 @@ export type Kind = (typeof KINDS)[number]
 const FORUM_HOST = /^(?:forums?|community|discuss|discourse|boards?|answers|talk)\./
 const FORUM_PATH = /\/(?:forums?|threads?|boards?|discussions?|talk|comments|s)\//
 /** Paths such as `/t/name-of-the-thread/17`. */
-const THREAD_PATH = /\/(?:t|topic)\/(?:[^/]+\/)?\d|showthread|viewtopic|showtopic/
+const THREAD_PATH = /\/(?:t|topic)\/(?:[^/]+\/)?\d|showthread|viewtopic|showtopic|[?&]topic=\d/
 const FORUM_SOFTWARE =
   /discourse|phpbb|vbulletin|xenforo|flarum|invision|vanilla|nodebb|simple machines|mybb/
 const FORUM_MARKS = 'html#XF, body.ipsApp, [itemtype$=DiscussionForumPosting]'

@@ -22,7 +22,7 @@ export const isComments = (name: string): boolean =>
 
 /** Shares of the prose above which the elements of one name are the layout of the page. */
 const LAYOUT_SHARE = 0.5
-const HIDDEN_SHARE = 0.6
+export const HIDDEN_SHARE = 0.6
 const LONG_PARTS_SHARE = 0.97
 /** Maximum nesting of names that are layout. */
 const ROUNDS_MAX = 8

@@ -76,7 +76,7 @@ const CONTROLS = new RegExp(
 
 /** Names of what stands around the description of a product: opinions, terms and other products. */
 const aroundProduct = named(`
-  review*, rating*, testimonial*, upsell*, crosssell*, cross sell*, bundle*,
+  review*, rating*, testimonial*, variation*, upsell*, crosssell*, cross sell*, bundle*,
   recently viewed, also bought, also viewed, also like, accessories, shipping policy,
   return policy, refund policy, financ*, wishlist, cart, mini cart, minicart,
   drawer, modal*, popup*, size chart, size guide, sizechart*, compare*, swatch*, quantity, klarna,
@@ -98,6 +98,12 @@ const annotations = named(`
   read time, video player, video container, video title, video description, video info, video
   js, video ct, player, gallery, slideshow, carousel, slider, slick, swiper, attribution, dt
   published, edition
+`)
+
+/** Names of what software of forums shows beside a post: who wrote it, and the signature. */
+const poster = named(`
+  postprofile*, poster*, signature*, userinfo*, user info, user details, user title, user banner,
+  user extras, author pane, last edit
 `)
 
 /** Names of boxes that hold a picture and its caption. */
@@ -218,6 +224,7 @@ export const isControlName = (name: string | undefined): boolean =>
   name !== undefined && CONTROLS.test(name)
 export const annotationName = (element: Element): string | undefined =>
   annotations(wordsOf(element))
+export const posterName = (element: Element): string | undefined => poster(wordsOf(element))
 export const aroundProductName = (element: Element): string | undefined =>
   aroundProduct(wordsOf(element))
 export const isToolName = ({ name, attribs }: Element): boolean =>

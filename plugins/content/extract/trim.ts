@@ -13,7 +13,7 @@ import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { isListedArticle, leadsOutside, leadsToNetworks } from './links.ts'
 import { collapseSpaces, INLINE, isLeaf, type Measures, measure, measureOf } from './measure.ts'
-import { annotationName, isCaptionName, isPictureName } from './names.ts'
+import { annotationName, isCaptionName, isPictureName, posterName } from './names.ts'
 import { isBoilerplateLine, isCreditLine } from './phrases.ts'
 import { removeBios, removeSections } from './sections.ts'
 import { textOf } from './text.ts'
@@ -147,7 +147,9 @@ export function trim(
   const marginal = new Set<ChildNode>()
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
-  const nameOf = rememberNames(annotationName)
+  const nameOf = rememberNames(
+    (node) => annotationName(node) ?? (kind === 'forum' ? posterName(node) : undefined),
+  )
   const layout = layoutNames(root, measures, nameOf)
   const annotated: Element[] = []
   removeAround(root, (node) => {
@@ -173,8 +175,8 @@ export function trim(
     }
     return false
   })
-  const isText = (element: Element): boolean => measureOf(measures, element).prose * 2 > whole
-  if (findElement(root, (node) => isHeading(node) && isText(node))) return marginal
+  const isMostText = (element: Element): boolean => measureOf(measures, element).prose * 2 > whole
+  if (findElement(root, (node) => isHeading(node) && isMostText(node))) return marginal
   for (const node of annotated) removeText(node, marginal)
   if (!LISTS_LINKS.has(kind)) {
     if (kind !== 'forum') {
@@ -184,8 +186,8 @@ export function trim(
     }
     removeUnwanted(root, measures, title, host, marginal)
   }
-  removeEmptyHeadings(root)
-  while (dropLastHeading(root, marginal)) removeEmptyHeadings(root)
+  removeEmptyElements(root)
+  while (dropLastHeading(root, marginal)) removeEmptyElements(root)
   return marginal
 }
 
@@ -204,8 +206,8 @@ function removeListedArticles(root: ParentNode, measures: Measures): void {
 }
 
 /** Removes elements without text or images; spaces in one of their own still part words. */
-function removeEmptyHeadings(root: ParentNode): void {
-  for (const child of root.children) if (isTag(child) && !isWhole(child)) removeEmptyHeadings(child)
+function removeEmptyElements(root: ParentNode): void {
+  for (const child of root.children) if (isTag(child) && !isWhole(child)) removeEmptyElements(child)
   root.children = root.children.flatMap((child) => {
     if (isText(child) || !isImageOnly(child)) return [child]
     return isTag(child) && INLINE.has(child.name) ? child.children.filter(isText) : []

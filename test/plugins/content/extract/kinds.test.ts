@@ -30,9 +30,11 @@ describe('a page that lists others', () => {
 })
 
 describe('the page of a product', () => {
-  it('is without reviews and terms, however long they are', () => {
+  it('is without reviews, terms and variants, however long they are', () => {
     const modal = `<div class="modal-terms">${PARAGRAPHS.repeat(4)}</div>`
-    const { kind, text } = articleIn(shop(`<p>${DESCRIPTION}</p>${REVIEWS}${modal}`, PRODUCT))
+    const variants = `<div class="product-variations">${PARAGRAPHS}</div>`
+    const html = shop(`<p>${DESCRIPTION}</p>${REVIEWS}${modal}${variants}`, PRODUCT)
+    const { kind, text } = articleIn(html)
     expect(kind).to.equal('product')
     expect(text).to.match(/^A kettle of steel/)
     expect(text).not.to.include('harbour')
@@ -49,6 +51,17 @@ describe('the page of a product', () => {
       shop(`<div>${PARAGRAPHS}</div>`, { ...PRODUCT, description: `${DESCRIPTION} `.repeat(5) }),
     )
     expect(text).to.match(/^A kettle of steel/)
+  })
+
+  it('has its declared description before a longer text that stands apart from it', () => {
+    const features = `<div class="features"><p>${DESCRIPTION}</p></div>`
+    const { text } = articleIn(
+      shop(`${features}<div>${PARAGRAPHS.repeat(4)}</div>`, {
+        ...PRODUCT,
+        description: DESCRIPTION,
+      }),
+    )
+    expect(text).to.match(/^A kettle of steel[^]*The harbour of the old town/)
   })
 
   it('declares its data in linked data or microdata', () => {

@@ -66,6 +66,12 @@ describe('the text of a page whose names mislead', () => {
     expect(articleIn(html).text).to.match(/Costs\n\nUntil[^]*Repairs\n\nRestaurants/)
   })
 
+  it('is without its breadcrumb trail, even if the last step is a headline', () => {
+    const trail = `<div class="breadcrumbs"><a href="/">Home</a><h1>Closing the harbour</h1></div>`
+    const html = `<body><main><div>${trail}${PARAGRAPHS}</div></main>`
+    expect(articleIn(html).text).to.equal(TEXT)
+  })
+
   it('is not one of many parts with telling names', () => {
     const rich = parts.map((part) => `<section><div class="rich-text">${part}</div></section>`)
     const html = `<body><div>${rich[0]}<h1>Harbour</h1>${rich.slice(1).join('')}</div>`
@@ -166,6 +172,16 @@ describe('a thread of a forum', () => {
     expect(textAt(URL_OF_PAGE, software)).to.include('help for them')
     const data = '<script type="application/ld+json">{"@type":"DiscussionForumPosting"}</script>'
     expect(textAt(URL_OF_PAGE, data)).to.include('help for them')
+  })
+
+  it('is without the signature and the card of who wrote each post', () => {
+    const url = 'https://coast.example/community/index.php?topic=17.0'
+    const card = '<div class="postprofile"><b>Mara</b><p>Captain</p><p>Posts: 17</p></div>'
+    const post = (part: string): string =>
+      `<div class="post">${card}<div>${part}</div><div class="signature">Ahoy</div></div>`
+    const { kind, text } = extract(`<body>${parts.map(post).join('')}`, url)
+    expect(kind).to.equal('forum')
+    expect(text).to.equal(TEXT)
   })
 
   it('is read in full if it consists of comments', () => {
