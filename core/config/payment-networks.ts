@@ -11,6 +11,13 @@ const address = z
   .regex(/^0x[0-9a-fA-F]{40}$/, 'not an address: 0x and 40 hex digits')
   .transform((text) => text as Hex)
 
+/**
+ * Payments that end unused are watched for at least a minute after their validity
+ * (`takeUnfinished` of core/payments/receiving/claims.ts): by then, one that was taken in its last
+ * second must be final. Blocks take about two seconds.
+ */
+const CONFIRMATIONS_MAX = 15
+
 /** A network besides Base on which callers can pay. A sandbox only needs its name. */
 const NetworkEntry = z.strictObject({
   network: z.enum(FURTHER_ASSETS.map(({ network }) => network)),
@@ -19,7 +26,7 @@ const NetworkEntry = z.strictObject({
   facilitator: z.url({ protocol: /^https?$/ }).optional(),
   token: z.string().optional(),
   treasury: address.optional(),
-  confirmations: z.int().min(1).max(10_000).optional(),
+  confirmations: z.int().min(1).max(CONFIRMATIONS_MAX).optional(),
 })
 type NetworkEntry = z.infer<typeof NetworkEntry>
 

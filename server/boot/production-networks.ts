@@ -5,14 +5,18 @@ import { assetOf } from '../../core/payments/chain/asset.ts'
 import { openChain } from '../../core/payments/chain/chain.ts'
 import { provenNode } from '../../core/payments/chain/node.ts'
 import { chainVerified } from '../../core/payments/facilitators/chain-verified.ts'
-import { assertSupports } from '../../core/payments/facilitators/facilitator.ts'
+import {
+  assertSupports,
+  type Facilitator,
+  FacilitatorUnavailable,
+} from '../../core/payments/facilitators/facilitator.ts'
 import { httpFacilitator } from '../../core/payments/facilitators/http.ts'
 import { componentOn, type PaymentNetwork } from '../../core/payments/networks.ts'
 
 /**
  * Opens a further network, whose payments a facilitator service settles. Its node and service need
- * not respond at the start: a hub sells on Base whatever happens to another network. Until the node
- * has proven its chain, and unless the service supports the network, no payment on it is accepted.
+ * not respond at the start: a hub sells on Base whatever happens to another network. No payment on
+ * it is accepted until the node has proven its chain, and the service that it supports the network.
  */
 export function openNetwork(settings: ProductionNetwork, log: Log): PaymentNetwork {
   const { network, rpc, genesis, facilitator: url, token, treasury, confirmations } = settings
@@ -28,10 +32,35 @@ export function openNetwork(settings: ProductionNetwork, log: Log): PaymentNetwo
     url,
     ...(authorization && { authHeaders: async () => authorization }),
   })
-  assertSupports(service, network, [treasury]).catch(
-    report('facilitator', 'a facilitator of HUB_X402_NETWORKS cannot be used'),
-  )
   const { host: name } = new URL(url)
-  const facilitator = chainVerified(service, { chain, asset, name, log })
+  const unusable = report('facilitator', 'a facilitator of HUB_X402_NETWORKS cannot be used')
+  const prove = once(async () => {
+    await assertSupports(service, network, [treasury]).catch((error: unknown) => {
+      unusable(error)
+      throw error
+    })
+    await chain.head()
+  })
+  prove().catch(() => undefined) // both have logged it; each payment tries again
+  const verified = chainVerified(service, { chain, asset, name, log })
+  const facilitator: Facilitator = {
+    ...verified,
+    async verify(...args) {
+      await prove().catch((cause: unknown) => {
+        throw new FacilitatorUnavailable(`Payments on ${network} are not possible now.`, { cause })
+      })
+      return verified.verify(...args)
+    },
+  }
   return { asset, chain, finality: BigInt(confirmations), facilitator, treasury }
+}
+
+/** Runs `work` until it succeeds once; calls at the same time share a try. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () =>
+    (done ??= work().catch((error: unknown) => {
+      done = undefined
+      throw error
+    }))
 }

@@ -79,7 +79,12 @@ async function payOut({ hub, sandbox }: RunningHub): Promise<string> {
     account,
     settle: () => Promise.reject(new Error('nothing is sent')),
     minimum: micros(1n),
-    rules: readConfig({}).payouts.rules,
+    rules: {
+      ...readConfig({}).payouts.rules,
+      providerCap: micros(SPEND),
+      platformCap: micros(SPEND),
+      alone: micros(SPEND),
+    },
   })
   const { rows } = await hub.pool.query<{ id: string }>('SELECT id FROM hub.payout')
   if (started !== 1 || !rows[0]) throw new Error('no payout was started')

@@ -11,7 +11,7 @@ export const POLYGON = {
   genesis: `0x${'5'.repeat(64)}`,
   facilitator: 'https://facilitator.acme.com',
   treasury: privateKeyToAddress(generatePrivateKey()),
-  confirmations: 128,
+  confirmations: 15,
 }
 
 /** Values of `HUB_X402_NETWORKS` that are not safe with real money. */

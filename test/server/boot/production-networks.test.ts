@@ -5,9 +5,11 @@ import { expect } from 'chai'
 import { createLog } from '../../../core/log.ts'
 import { assetOf, type Hex } from '../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../core/payments/chain/chain.ts'
+import type { PaymentNetwork } from '../../../core/payments/networks.ts'
 import { createOffers } from '../../../core/payments/receiving/offers.ts'
 import { openNetwork } from '../../../server/boot/production-networks.ts'
 import { type SandboxChain, startChain } from '../../../server/sandbox/chain.ts'
+import { serve } from '../../core/payments/facilitators/fixture.ts'
 import { NETWORK, type Stack, startStack } from '../../core/payments/stack.ts'
 
 const POLYGON = assetOf('eip155:137')
@@ -32,16 +34,18 @@ describe('a further network with real money', () => {
     await stack.stop()
     await rm(dataDir, { recursive: true })
   })
-  const open = (settings: { readonly rpc?: string; readonly genesis?: Hex } = {}) => {
-    const { rpc = polygon.rpcUrl } = settings
+  const open = (
+    settings: { readonly rpc?: string; readonly genesis?: Hex; readonly facilitator?: string } = {},
+  ) => {
+    const { rpc = polygon.rpcUrl, facilitator = NOBODY } = settings
     const found = { network: POLYGON.network, rpc, genesis: settings.genesis ?? genesis }
-    const more = { facilitator: NOBODY, treasury: TREASURY, confirmations: 128 }
+    const more = { facilitator, treasury: TREASURY, confirmations: 15 }
     return openNetwork({ ...found, ...more }, log)
   }
 
   it('has the finality and the treasury that its operator named', async () => {
     const network = open()
-    expect(network).to.include({ asset: POLYGON, treasury: TREASURY, finality: 128n })
+    expect(network).to.include({ asset: POLYGON, treasury: TREASURY, finality: 15n })
     expect(await network.chain.balanceOf(TREASURY)).to.equal(0n)
   })
 
@@ -58,8 +62,8 @@ describe('a further network with real money', () => {
     expect(lines.join('')).to.contain('serves another chain').and.to.contain('of polygon')
   })
 
-  it('is opened while its node and facilitator are down, and then takes no payment', async () => {
-    const network = open({ rpc: NOBODY })
+  /** Verifies a payment as the hub does. Returns whether it is valid, or the name of the error. */
+  async function verify(network: PaymentNetwork): Promise<boolean | string> {
     const offers = createOffers({
       facilitator: stack.facilitator,
       payTo: TREASURY,
@@ -86,7 +90,32 @@ describe('a further network with real money', () => {
     const payment = offers.read(header.toString('base64'))
     const requirement = offers.match(required.accepts, payment)!
     expect(requirement.network).to.equal(POLYGON.network)
-    const verified = await offers.verify(payment, requirement).catch((error: Error) => error.name)
-    expect(verified).to.equal('FacilitatorUnavailable')
+    return offers.verify(payment, requirement).then(
+      ({ valid }) => valid,
+      (error: Error) => error.name,
+    )
+  }
+
+  it('is opened while its node and facilitator are down, and then takes no payment', async () => {
+    expect(await verify(open({ rpc: NOBODY }))).to.equal('FacilitatorUnavailable')
+  })
+
+  it('takes no payment before its node and facilitator have proven themselves', async () => {
+    let supported: object = { kinds: [] }
+    const service = await serve((_, res, req) =>
+      res.end(JSON.stringify(req.url === '/supported' ? supported : { isValid: true })),
+    )
+    try {
+      const [blind, network] = [{ rpc: NOBODY }, {}].map((settings) =>
+        open({ ...settings, facilitator: service.url }),
+      )
+      expect(await verify(network!), 'supports nothing').to.equal('FacilitatorUnavailable')
+      const kind = { x402Version: 2, scheme: 'exact', network: POLYGON.network }
+      supported = { kinds: [kind], extensions: [], signers: {} }
+      expect(await verify(blind!), 'no node').to.equal('FacilitatorUnavailable')
+      expect(await verify(network!), 'tries again').to.equal(true)
+    } finally {
+      service.close()
+    }
   })
 })

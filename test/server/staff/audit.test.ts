@@ -9,7 +9,6 @@ import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
 import { transferBetweenWallets } from '../rest/finance/platform-wallets.ts'
 import {
-  createException,
   createPendingService,
   createStaff,
   createVisitor,
@@ -19,6 +18,7 @@ import {
   readAudit,
 } from './fixture.ts'
 import {
+  exceptionActions,
   type PrivilegedAction,
   payoutActions,
   reason,
@@ -77,6 +77,7 @@ describe('the audit log', () => {
   const ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     ...SIMPLE_ACTIONS,
     ...payoutActions(hub),
+    ...exceptionActions(hub),
     ...reviewActions(hub),
     'POST /v1/admin/providers/{id}/owner': {
       act: 'provider.assign',
@@ -158,11 +159,6 @@ describe('the audit log', () => {
       act: 'transfer.book',
       good: async () => ['', { transaction: await transferBetweenWallets(hub()), reason }],
       bad: ['', { transaction: `0x${'ab'.repeat(32)}`, reason }],
-    },
-    'POST /v1/finance/exceptions/{id}/resolve': {
-      act: 'exception.resolve',
-      good: async () => [await createException(hub()), { decision: 'surplus', reason }],
-      bad: ['999999', { decision: 'surplus', reason }],
     },
   }
 

@@ -2,7 +2,7 @@ import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { createWaitingPayout } from '../web/waiting-payouts.ts'
 import { createDebt, createEth, createUnusableKey } from './debts.ts'
-import { createPendingName, type Json, lastMonth } from './fixture.ts'
+import { createException, createPendingName, type Json, lastMonth } from './fixture.ts'
 
 /** Inputs of a privileged route: one that succeeds, one that fails, and the audited action. */
 export interface PrivilegedAction {
@@ -70,6 +70,25 @@ export const SIMPLE_ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
 
 const NO_WALLET = `0x${'1'.repeat(40)}`
 const ETH_PRICE = { price_microdollars: 3_000_000_000, source: 'an exchange' }
+
+/** Actions about differences that reconciliation found. */
+export const exceptionActions = (
+  hub: () => TestHub,
+): Readonly<Record<string, PrivilegedAction>> => ({
+  'POST /v1/finance/exceptions/{id}/resolve': {
+    act: 'exception.resolve',
+    good: async () => [await createException(hub()), { decision: 'surplus', reason }],
+    bad: ['999999', { decision: 'surplus', reason }],
+  },
+  'POST /v1/finance/small-deposits/resolve': {
+    act: 'exception.resolve',
+    good: async () => {
+      await createException(hub())
+      return ['', { wallet: 'treasury', reason }]
+    },
+    bad: ['', { wallet: 'treasury:polygon', reason }],
+  },
+})
 
 /** Actions about payouts that wait for a person, and about debts. */
 export const payoutActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
