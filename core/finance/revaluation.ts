@@ -142,7 +142,7 @@ export async function isEthValued(client: Pool | ClientBase, month: string): Pro
   if (gwei === 0n && unvaluedCost <= 0n && value === 0n) return true
   const price = await readPrice(client, month)
   if (price === undefined || unvaluedCost > 0n) return false
-  return value === (gwei * price) / GWEI_PER_ETH
+  return value === positive((gwei * price) / GWEI_PER_ETH)
 }
 
 /** Reads the last price of a month: that of its entry, or of an act that changed nothing. */

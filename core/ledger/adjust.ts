@@ -74,6 +74,9 @@ export async function adjust(
   const { owner, asset } = await findOwner(pool, ledger, adjustment)
   const id = await claimEntryId(pool, ledger, adjustment, asset, once)
   if (id === undefined) return 'id_reused_with_other_terms'
+  if (adjustment.debit === BETWEEN_SHARDS || adjustment.credit === BETWEEN_SHARDS) {
+    if (!(await isPosted(pool, owner, id))) await assertNothingBetween(pool, ledger, adjustment)
+  }
   return ledger.post(eventOf(adjustment, asset), {
     owner,
     id,
@@ -128,7 +131,7 @@ export async function claimEntryId(
 export async function findOwner(
   pool: Pool | ClientBase,
   ledger: PostingLedger,
-  { debit, credit, amount, shard: wanted }: Adjustment,
+  { debit, credit, shard: wanted }: Adjustment,
 ): Promise<{ owner: AccountRef; asset: Asset }> {
   const { rows } = await pool.query<{ code: Account; home: number | null }>(
     'SELECT code, home FROM ledger.account WHERE code IN ($1, $2)',
@@ -141,21 +144,32 @@ export async function findOwner(
   if (first.asset !== second.asset) {
     throw new NotPostable(`${debit} is in ${first.asset}, ${credit} is in ${second.asset}`)
   }
-  if (debit === BETWEEN_SHARDS) await assertNothingBetween(pool, first, -amount)
-  if (credit === BETWEEN_SHARDS) await assertNothingBetween(pool, second, amount)
   const homes = new Set(rows.flatMap(({ home }) => (home === null ? [] : [home])))
   if (homes.size > 1) throw new NotPostable('the accounts are on two shards: post two entries')
   const [home = wanted ?? 0] = homes
   return { owner: { ...first, shard: home }, asset: first.asset }
 }
 
-/** @throws NotPostable if the change leaves anything between shards, because payouts would stop */
+const isPosted = async (
+  pool: Pool | ClientBase,
+  owner: AccountRef,
+  id: string,
+): Promise<boolean> => {
+  const { rowCount } = await pool.query(
+    'SELECT FROM ledger.journal WHERE shard = $1 AND owner = $2 AND id = $3',
+    [owner.shard, owner.id, id],
+  )
+  return rowCount !== 0
+}
+
+/** @throws NotPostable if an entry leaves anything between shards, because payouts would stop */
 async function assertNothingBetween(
   pool: Pool | ClientBase,
-  { id }: AccountRef,
-  change: bigint,
+  ledger: PostingLedger,
+  { debit, amount }: Adjustment,
 ): Promise<void> {
-  let sum = change
+  const { id } = await ledger.account(BETWEEN_SHARDS)
+  let sum = debit === BETWEEN_SHARDS ? -amount : amount
   for (const shard of await readShards(pool)) {
     const balances = await readBalances(pool, [{ credits: id, shard }])
     sum += balances.get(id) ?? 0n

@@ -27,6 +27,8 @@ export type CallPosition = readonly [at: string, id: string]
 
 /** Calls that a filter looks at for a page: looking at more would take too long. */
 const SEARCHED_MAX = 5_000
+/** Share of each key, at least, so that a busy one among many is searched too. */
+const SEARCHED_OF_KEY = 100
 
 /** Page of a list of calls. */
 export interface CallListPage {
@@ -78,7 +80,7 @@ const newest = (condition: string) => `SELECT k.*, ${OUTCOME} AS listed FROM hub
 /** Selects the last one of the calls of a key or wallet that are searched. */
 const lastSearched = (condition: string) => `SELECT k.at, k.id FROM hub.call k
   WHERE ${condition} AND ${IN_RANGE} ORDER BY k.at DESC, k.id DESC
-  OFFSET greatest(1, $7::integer /
+  OFFSET greatest(least($7::integer, ${SEARCHED_OF_KEY}), $7::integer /
     greatest(1, (SELECT count(*) FROM family) + cardinality($6::text[]))) - 1 LIMIT 1`
 
 /** Finds where a search ends: at the newest of the last calls, before which all were looked at. */

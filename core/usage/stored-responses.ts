@@ -50,7 +50,7 @@ export class StoredResponses {
    * @returns false if the payment pays for another call; undefined if it is too large, or a stream
    */
   async storePaid(claim: string, response: StoredResponse): Promise<boolean | undefined> {
-    const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5'
+    const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5 FOR UPDATE' // after a takeover
     const inserted = await this.#insert(claim, response, from, REPLACE, [response.call])
     return inserted === undefined ? undefined : inserted === 1
   }

@@ -64,6 +64,10 @@ export interface FileSource {
   readonly tooLarge: string
 }
 
+/** Name of what a form changes, as submitted in the hidden field `was`. */
+export const submittedWas = (submission: Submission | undefined, act: string) =>
+  submission?.act === act ? submission.values['was'] : undefined
+
 /**
  * Field builders of one form.
  * @param hidden hidden fields that tell it apart from other forms of the page with its action

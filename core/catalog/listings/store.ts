@@ -162,7 +162,8 @@ const UPSERT = `
       ELSE 'unverified' END,
     next_probe_at = CASE
       WHEN l.reason = 'opted_out' THEN NULL
-      WHEN l.removed_at IS NOT NULL OR NOT l.offers @> jsonb_build_array(excluded.offers -> 0)
+      WHEN l.removed_at IS NOT NULL
+        OR NOT l.offers @> jsonb_build_array((excluded.offers -> 0) - 'payable')
         THEN least(l.next_probe_at, now())
       ELSE l.next_probe_at END`
 

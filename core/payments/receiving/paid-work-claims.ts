@@ -43,17 +43,20 @@ export class PaidWorkClaims {
    * unreachable. @returns false if the payment pays for another call now
    */
   async finish(key: PaymentKey, call: string): Promise<boolean> {
-    let isOurs = true
-    await this.#lease.release(async () => {
-      const { rowCount } = await this.#pool.query(
+    const finish = () =>
+      this.#pool.query(
         `UPDATE hub.payment_claim
          SET working_until = NULL, delivered_at = coalesce(delivered_at, now())
          WHERE ${IS_KEY} AND call = $5 AND process = $6`,
         [...keyValues(key), call, this.#lease.id],
       )
-      isOurs = rowCount === 1
-    })
-    return isOurs
+    try {
+      // Waits for a takeover that has locked the claim.
+      return (await finish()).rowCount === 1
+    } catch {
+      await this.#lease.release(finish)
+      return true // while the database is unreachable, nobody takes a payment over
+    }
   }
 
   /** Ends the work of a payment without a delivery: the same payment may pay for another try. */

@@ -183,9 +183,11 @@ export class PrepaidFunds implements Funds {
   explainFailure(fault: Fault): Fault {
     const { transaction, amount, claimedAt } = this.#claim
     const refundAt = new Date(claimedAt.getTime() + REFUND_HOURS * 3_600_000).toISOString()
+    const isRepeatable = fault.code !== 'response_needs_http'
     const next =
-      'Send the same request with the same payment again: it is paid. If no attempt succeeds ' +
-      `before ${refundAt}, the amount becomes credits of the key of your wallet.`
+      (isRepeatable ? 'Send the same request with the same payment again: it is paid. ' : '') +
+      `If no attempt succeeds before ${refundAt}, the amount becomes credits of the key of your ` +
+      'wallet.'
     const payment = {
       state: 'kept',
       transaction,
@@ -193,7 +195,9 @@ export class PrepaidFunds implements Funds {
       refund_at: refundAt,
       next,
     }
-    const detail = fault.message === FAULTS[fault.code][2] ? next : `${fault.message} ${next}`
+    const isUsual = isRepeatable && fault.message === FAULTS[fault.code][2]
+    const reason = fault.message.replace('You were not charged. ', '')
+    const detail = isUsual ? next : `${reason} ${next}`
     return new Fault(fault.code, detail, {
       extras: { ...fault.extras, payment },
       headers: { ...fault.headers, ...this.paymentHeaders },

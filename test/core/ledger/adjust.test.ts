@@ -54,7 +54,13 @@ describe('an adjustment', () => {
     expect(await ledger.post(gathered, { owner, id: newId() })).to.equal('applied')
     expect(await book(payouts, opening)).to.match(/may not be booked on liabilities:payouts/)
     expect(await book(opening, between, 6n)).to.match(/^equity:between-shards must be zero/)
-    expect(await book(opening, between, 7n), 'corrects an earlier one').to.equal('applied')
+    const id = newId()
+    const mend = () =>
+      adjust(database.pool, ledger, { debit: opening, credit: between, amount: 7n }, DECISION, {
+        id,
+      })
+    expect(await mend(), 'corrects an earlier one').to.equal('applied')
+    expect(await mend()).to.equal('replayed')
     expect(await ledger.balance(between)).to.equal(0n)
   })
 })

@@ -109,7 +109,9 @@ describe('the call log of an account', function () {
       [body['key_id'], rows],
     )
     const first = await open('/account/calls?outcome=failed', rare)
-    expect(first.page('main').text()).to.match(/No calls since .* match these filters/)
+    expect(first.page('main').text()).to.match(
+      /No calls of this page, back to .*, match these filters/,
+    )
     let next = first.page('a[rel=next]').attr('href')
     const found: (string | undefined)[] = []
     for (let pages = 0; next !== undefined && pages < 5; pages++) {

@@ -36,6 +36,8 @@ import { type Column, cardTable, pager, timeAgo, withQuery } from '../../table.t
 const PAGE_SIZE = 50
 /** Rows of a CSV file. */
 const CSV_MAX = 10_000
+/** Passes of a filter for a file; together they look at about ten million calls. */
+const CSV_PASSES = 20
 /** Calls that a filter looks at for each row that fits. */
 const SEARCHED_BY_ROW = 50
 
@@ -86,7 +88,7 @@ and failed ones. Failed calls are not charged.</p>${filters(agents, request.quer
             ? emptyState(...emptyText(request.query, list.searchedTo))
             : callTable(list)
         }${pager('/account/calls', request.query, list.next)}${
-          list.rows.length > 0 && csvLink(request.query)
+          (list.rows.length > 0 || list.searchedTo !== undefined) && csvLink(request.query)
         }`,
       }
     },
@@ -95,7 +97,7 @@ and failed ones. Failed calls are not charged.</p>${filters(agents, request.quer
     query: Filters,
     render: async (request) => {
       const { clock } = deps
-      const { rows } = await readRows(deps, request, request.query, { limit: CSV_MAX })
+      const rows = await readFile(deps, request)
       const text = [CSV_HEADER, ...rows.map(csvCells)].map(csvLine).join('')
       return { file: `calls-${dayName(clock.now())}.csv`, type: 'text/csv', text }
     },
@@ -107,7 +109,7 @@ interface CallList {
   /** Undefined if rows are left out in between, or are paid from several balances. */
   readonly balances: Awaited<ReturnType<typeof readCallBalances>> | undefined
   readonly next: string | null
-  /** Day up to which a filter has looked for matches, if it has not looked at all calls. */
+  /** Time up to which a filter has looked for matches, if it has not looked at all calls. */
   readonly searchedTo: string | undefined
 }
 
@@ -156,6 +158,20 @@ function balanceKey(keys: readonly KeyJson[], query: Filters): KeyJson | undefin
   return mainKeys.find(({ key_id: id }) => id === query.key)
 }
 
+/** Reads the calls of a file, page by page, because a filter looks at a limited number for each. */
+async function readFile(deps: CallDeps, request: PageRequest<Filters>): Promise<CallListRow[]> {
+  const rows: CallListRow[] = []
+  let after: CallListQuery['after']
+  for (let pass = 0; pass < CSV_PASSES && rows.length < CSV_MAX; pass++) {
+    const range = { limit: CSV_MAX - rows.length, after }
+    const page = await readRows(deps, request, request.query, range)
+    rows.push(...page.rows)
+    if (page.searchedTo === null) break
+    after = page.searchedTo
+  }
+  return rows
+}
+
 /** @throws Fault `not_found` for keys of other accounts */
 async function readRows(
   { pool, calls }: CallDeps,
@@ -169,7 +185,7 @@ async function readRows(
   return listCalls(pool, query.key === '' ? principals : [query.key], {
     limit,
     after,
-    searchedMax: SEARCHED_BY_ROW * limit,
+    searchedMax: SEARCHED_BY_ROW * Math.max(limit, PAGE_SIZE),
     wallets: query.key === '' ? await walletsOf(pool, principals) : [],
     outcome: query.outcome || undefined,
     service: query.service || undefined,
@@ -191,9 +207,9 @@ const keyOptions = (keys: readonly KeyJson[], chosen: string) => ({
   ...Object.fromEntries(keys.map(({ key_id: id, name }) => [id, name ?? id])),
 })
 
-function emptyText(query: Filters, searchedTo: string | undefined): [string, Html] {
-  if (searchedTo !== undefined) {
-    const text = `No calls since ${formatTime(searchedTo)} match these filters.`
+function emptyText(query: Filters, to: string | undefined): [string, Html] {
+  if (to !== undefined) {
+    const text = `No calls of this page, back to ${formatTime(to)}, match these filters.`
     return [text, html`<p>The next page goes on with older calls.</p>`]
   }
   return Object.values(query).some(Boolean)
@@ -203,14 +219,9 @@ function emptyText(query: Filters, searchedTo: string | undefined): [string, Htm
 
 const csvLink = (query: Filters): Html => {
   const { key, outcome, service, from, to } = query
-  return html`<p><a class="button plain" href="${withQuery('/account/calls.csv', {
-    key,
-    outcome,
-    service,
-    from,
-    to,
-  })}">Download CSV</a> <span class="small muted">The newest ${formatCount(CSV_MAX)} calls of these
-filters.</span></p>`
+  const path = withQuery('/account/calls.csv', { key, outcome, service, from, to })
+  return html`<p><a class="button plain" href="${path}">Download CSV</a>
+<span class="small muted">The newest ${formatCount(CSV_MAX)} calls of these filters.</span></p>`
 }
 
 function callTable({ rows, balances }: CallList): Html {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
 import { type Dialog, dialogPath, dialogs, rowMenu } from '../../dialog.ts'
-import { form, formFields } from '../../form.ts'
+import { form, formFields, submittedWas } from '../../form.ts'
 import { checkbox, dollarsValue, lineList, optionalDollars } from '../../form-schemas.ts'
 import { formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -177,7 +177,7 @@ function ruleForm(rule: RuleJson | undefined, { submission, path }: DomainReques
     act: RULE,
     submit: rule ? 'Save price' : 'Add price',
     to: path,
-    hidden: { was: rule ? nameOf(rule) : '' },
+    hidden: { was: submittedWas(submission, RULE) ?? (rule ? nameOf(rule) : '') },
     fields: [
       text({
         name: 'path',

@@ -1,5 +1,5 @@
 import { type Dialog, dialogPath, dialogs, rowMenu } from '../../dialog.ts'
-import { FLASH_ANCHOR, form, formFields, toSentence } from '../../form.ts'
+import { FLASH_ANCHOR, form, formFields, submittedWas, toSentence } from '../../form.ts'
 import { dollarsValue } from '../../form-schemas.ts'
 import { dayOf, formatCount, formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -122,7 +122,7 @@ function endpointForm(endpoint: Endpoint | undefined, { submission, path }: Requ
     act: ENDPOINT,
     submit: endpoint ? 'Save endpoint' : 'Add endpoint',
     to: path,
-    hidden: { was: endpoint ? nameOf(endpoint) : '' },
+    hidden: { was: submittedWas(submission, ENDPOINT) ?? (endpoint ? nameOf(endpoint) : '') },
     fields: [
       html`<div class="row">${[
         select(
