@@ -9,7 +9,7 @@ import {
   type KeyPayment,
   parseKeyPayment,
 } from './multicall.ts'
-import { paymentKey } from './payment-key.ts'
+import { outboxKey } from './outbox-key.ts'
 import type { Sender } from './sender.ts'
 
 /** A block holds many times as many. */
@@ -101,7 +101,7 @@ async function settleBatch(
   batch: readonly KeyPayment[],
 ): Promise<Responses<SettleResponse>> {
   const { sender, asset, single } = deps
-  const keys = batch.flatMap(({ args: [payment] }) => paymentKey(payment) ?? [])
+  const keys = batch.flatMap(({ args: [payment] }) => outboxKey(payment) ?? [])
   try {
     const tx = await sender.send(atomicCall(asset, batch), keys)
     const used = usedAuthorizations(deps, tx)

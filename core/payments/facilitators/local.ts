@@ -16,7 +16,7 @@ import type { NodeTransport } from '../chain/node.ts'
 import { batched } from './batched.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import { type GasWallet, gasWallet } from './gas-wallet.ts'
-import { paymentKey } from './payment-key.ts'
+import { outboxKey } from './outbox-key.ts'
 import { approvePermit2 } from './permit2-approval.ts'
 import {
   createSender,
@@ -71,7 +71,7 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   const { confirmationTimeoutMs = 10_000 } = options
   const attempt = (payment?: string) => createAttempt(sender, asset, confirmationTimeoutMs, payment)
   const settle: Facilitator['settle'] = async (payload, requirements) => {
-    const { facilitator, node } = attempt(paymentKey(payload))
+    const { facilitator, node } = attempt(outboxKey(payload))
     const response = await facilitator
       .settle(payload, requirements)
       .catch((error: unknown) => unsentResponse(asset, error))
@@ -203,7 +203,7 @@ const isPermitCall = ({ address }: { readonly address: Hex }): boolean =>
  * Store of pending payments for the scheme, backed by the outbox. The scheme would store a hash
  * only after waiting for the receipt and drop it while waiting again; the outbox has it from before
  * the transaction is sent until its receipt is seen, so `set` and `delete` do nothing. The scheme
- * asks by signature, and the outbox is asked by `paymentKey`.
+ * asks by signature, and the outbox is asked by `outboxKey`.
  */
 const pendingStore = (
   { underWay }: Sender,

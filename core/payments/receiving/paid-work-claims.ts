@@ -40,7 +40,8 @@ export class PaidWorkClaims {
 
   /**
    * Ends the work of a payment for a call of this process as delivered; later if the database is
-   * unreachable. @returns false if the payment pays for another call now
+   * unreachable, which is not known to be longer than the lease.
+   * @returns false if the payment pays for another call now
    */
   async finish(key: PaymentKey, call: string): Promise<boolean> {
     const finish = () =>
@@ -55,7 +56,7 @@ export class PaidWorkClaims {
       return (await finish()).rowCount === 1
     } catch {
       await this.#lease.release(finish)
-      return true // while the database is unreachable, nobody takes a payment over
+      return true // nobody takes a payment over while the database is unreachable
     }
   }
 
