@@ -64,6 +64,11 @@ export class LoadingCache<Key extends {}, Value> {
     return this.#values.get(key)
   }
 
+  /** Milliseconds for which the value stays valid. */
+  remainingMs(key: Key): number {
+    return this.#values.getRemainingTTL(key)
+  }
+
   /** Caches what `load` returns now, unless the cached value's load started later. */
   async refresh(key: Key, load: (key: Key) => Promise<Value>): Promise<Value> {
     const start = this.#now()
@@ -85,6 +90,24 @@ export function cachedFor<Value extends {}>(
 ): () => Promise<Value> {
   const cache = new LoadingCache<'', Value>(load, { ttlMs, max: 1, now })
   return async () => cache.get('') ?? cache.load('')
+}
+
+/**
+ * Caches the result of `load` as `cachedFor` does, but an expired value is still returned while the
+ * next one is loaded, for at most another `ttlMs`: nobody waits but after a pause.
+ */
+export function refreshedAfter<Value extends {}>(
+  ttlMs: number,
+  load: () => Promise<Value>,
+  now?: () => number,
+): () => Promise<Value> {
+  const cache = new LoadingCache<'', Value>(load, { ttlMs: 2 * ttlMs, max: 1, now })
+  return async () => {
+    const known = cache.get('')
+    if (known === undefined) return cache.load('')
+    if (cache.remainingMs('') < ttlMs) cache.load('').catch(() => {}) // the next call tries again
+    return known
+  }
 }
 
 /** Computes a value once per object, and caches it as long as the object lives. */

@@ -63,7 +63,8 @@ const OUTCOME = `CASE WHEN k.outcome = 'unresolved' THEN 'pending'
   WHEN k.outcome = 'failed' THEN 'failed' WHEN k.charged > 0 THEN 'paid' ELSE 'free' END`
 
 /** Calls `k` of one key or wallet in the range of the page. */
-const IN_RANGE = `($2::timestamptz IS NULL OR (k.at, k.id) < ($2, $3::uuid))
+const IN_RANGE = `(k.at, k.id) < (coalesce($2::timestamptz, 'infinity'),
+      coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
     AND k.at >= coalesce($4::timestamptz, '-infinity')
     AND k.at < coalesce($5::timestamptz, 'infinity')`
 
@@ -82,6 +83,20 @@ const lastSearched = (condition: string) => `SELECT k.at, k.id FROM hub.call k
   WHERE ${condition} AND ${IN_RANGE} ORDER BY k.at DESC, k.id DESC
   OFFSET greatest(least($7::integer, ${SEARCHED_OF_KEY}), $7::integer /
     greatest(1, (SELECT count(*) FROM family) + cardinality($6::text[]))) - 1 LIMIT 1`
+
+/** Selects the times of the newest calls before the page, from an index alone. */
+const newestTimes = (condition: string) => `SELECT k.at FROM hub.call k
+  WHERE ${condition} AND k.at < least($2::timestamptz, $4)
+    AND k.at >= coalesce($3::timestamptz, '-infinity')
+  ORDER BY k.at DESC LIMIT $6`
+
+/** Finds the time of the last call of a page without a filter, so that no older ones are read. */
+const FIND_PAGE_END = `${MANAGED_KEYS} SELECT n.at FROM (
+    SELECT k.at FROM family f CROSS JOIN LATERAL (${newestTimes(OF_KEY)}) k
+    UNION ALL
+    SELECT k.at FROM unnest($5::text[]) w(wallet)
+      CROSS JOIN LATERAL (${newestTimes(OF_WALLET)}) k) n
+  ORDER BY n.at DESC OFFSET $6 - 1 LIMIT 1`
 
 /** Finds where a search ends: at the newest of the last calls, before which all were looked at. */
 const FIND_SEARCH_END = `${MANAGED_KEYS} SELECT b.at, b.id FROM (
@@ -118,7 +133,9 @@ export async function listCalls(
   const [at = null, id = null] = query.after ?? []
   const range = [manager, at, id, query.from ?? null, query.to ?? null, wallets]
   const isFiltered = isCharged || outcome !== null || service !== null
-  const end = isFiltered ? await findSearchEnd(pool, range, query.searchedMax) : null
+  const end = isFiltered
+    ? await findSearchEnd(pool, range, query.searchedMax)
+    : await findPageEnd(pool, manager, query)
   const { rows } = await pool.query<PaidCall>(LIST_CALLS, [
     ...range,
     limit,
@@ -135,8 +152,20 @@ export async function listCalls(
       usage: usageOf(row),
       refunded: refunds.get(row.id) ?? 0n,
     })),
-    searchedTo: end && rows.length < limit ? [end.at.toISOString(), end.id] : null,
+    searchedTo: isFiltered && end && rows.length < limit ? [end.at.toISOString(), end.id] : null,
   }
+}
+
+const FIRST_ID = '00000000-0000-0000-0000-000000000000'
+
+async function findPageEnd(
+  pool: Pool,
+  manager: KeyManager,
+  { after, from, to, wallets, limit }: CallListQuery,
+) {
+  const values = [manager, after?.[0] ?? 'infinity', from ?? null, to ?? 'infinity', wallets, limit]
+  const { rows } = await pool.query<{ at: Date }>(FIND_PAGE_END, values)
+  return rows[0] ? { at: rows[0].at, id: FIRST_ID } : null
 }
 
 async function findSearchEnd(pool: Pool, range: readonly unknown[], searched = SEARCHED_MAX) {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
 import { type MonthFigures, readTrends } from '../../../core/finance/trends.ts'
 import { json } from '../../../core/money.ts'
-import { cachedFor } from '../../../core/runtime/cache.ts'
+import { refreshedAfter } from '../../../core/runtime/cache.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 export interface TrendDeps {
@@ -39,7 +39,7 @@ const Trends = z.object({ data: z.array(Month) })
 export type TrendsJson = z.infer<typeof Trends>
 
 export const trendRoutes = ({ pool, clock }: TrendDeps): readonly AnyRoute[] => {
-  const trends = cachedFor(CACHE_MS, () => readTrends(pool, clock.now(), MONTHS))
+  const trends = refreshedAfter(CACHE_MS, () => readTrends(pool, clock.now(), MONTHS))
   return [
     route('GET /v1/finance/trends', {
       summary: 'Returns sales, results, payouts, liabilities and cash of the last 12 months.',

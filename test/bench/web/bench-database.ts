@@ -26,7 +26,7 @@ const RUN = 'bench_run'
  */
 export async function openBenchDatabase(folder?: string): Promise<BenchDatabase> {
   const dataDir = folder ?? newFolder()
-  const server = await startEmbedded({ dataDir, durable: false })
+  const server = await startEmbedded({ dataDir })
   const root = createPool(server.url, {
     max: 1,
     statementMs: 0,

@@ -1,5 +1,11 @@
 import { expect } from 'chai'
-import { cachedFor, LoadingCache, singleFlight, ttlCache } from '../../../core/runtime/cache.ts'
+import {
+  cachedFor,
+  LoadingCache,
+  refreshedAfter,
+  singleFlight,
+  ttlCache,
+} from '../../../core/runtime/cache.ts'
 
 /** Loader that counts its calls and returns when released. */
 function slowLoader() {
@@ -112,5 +118,31 @@ describe('cachedFor', () => {
     expect(await cached()).to.equal(2)
     now += 2
     expect(await cached()).to.equal(3)
+  })
+})
+
+describe('refreshedAfter', () => {
+  it('returns an expired value while the next one loads, for at most another TTL', async () => {
+    let now = 1
+    const { load, pending } = slowLoader()
+    const cached = refreshedAfter(30_000, load, () => now)
+    const first = cached()
+    pending[0]!.resolve(10)
+    expect(await first).to.equal(10)
+    now += 30_001
+    expect(await Promise.all([cached(), cached()])).to.deep.equal([10, 10])
+    expect(pending, 'one load for both').to.have.length(2)
+    pending[1]!.reject(new Error('down'))
+    expect(await cached(), 'after a failure').to.equal(10)
+    await new Promise(setImmediate)
+    expect(await cached()).to.equal(10)
+    expect(pending, 'tried again').to.have.length(3)
+    pending[2]!.resolve(30)
+    await new Promise(setImmediate)
+    expect(await cached()).to.equal(30)
+    now += 60_001
+    const late = cached()
+    pending[3]!.resolve(40)
+    expect(await late, 'after a pause').to.equal(40)
   })
 })
