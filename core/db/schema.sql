@@ -4988,6 +4988,41 @@ BEGIN
   END IF;
 END $function$;
 
+CREATE OR REPLACE FUNCTION ledger.check_vanished(p_kind ledger.kind, p_shard smallint, p_id uuid, p_accounts bigint[], p_amounts bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  place record;
+  sale journal;
+  received bigint; -- account of what is received on the network of the sale and not final yet
+BEGIN
+  IF p_kind.event <> 'receipt.vanished' THEN RETURN; END IF;
+  FOR place IN SELECT * FROM owners_of(p_id) LOOP
+    SELECT * INTO sale FROM journal WHERE shard = p_shard AND owner = place.owner AND id = p_id
+      AND phase = 0 AND kind IN (16, 18);
+    EXIT WHEN FOUND;
+  END LOOP;
+  IF sale.id IS NULL THEN
+    RAISE EXCEPTION 'no sale % to reverse on shard %', p_id, p_shard USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT u.account INTO received FROM unnest(sale.accounts, sale.amounts) u(account, amount)
+    WHERE u.amount < 0 LIMIT 1;
+  IF EXISTS (SELECT 1 FROM unnest(p_accounts, p_amounts) u(account, amount)
+      WHERE NOT CASE WHEN u.amount > 0 THEN u.account = received
+        ELSE u.account = 15 OR u.account = ANY (sale.accounts) END)
+      OR (SELECT sum(u) FROM unnest(p_amounts) u WHERE u > 0)
+        <> (SELECT -sum(u) FROM unnest(sale.amounts) u WHERE u < 0) THEN
+    RAISE EXCEPTION 'the sale % is reversed on the accounts that it changed, in full', p_id
+      USING ERRCODE = 'check_violation';
+  END IF;
+  IF EXISTS (SELECT 1 FROM journal WHERE owner = received AND id = p_id AND phase = 0 AND kind = 17) THEN
+    RAISE EXCEPTION 'the payment % is final', p_id USING ERRCODE = 'check_violation';
+  END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION ledger.chunk_ids(p_shard smallint, p_from bigint, p_to bigint)
  RETURNS TABLE(id_first uuid, id_last uuid)
  LANGUAGE sql
@@ -5629,6 +5664,7 @@ BEGIN
       AND known.amounts = p_amounts THEN 2 ELSE 5 END;
   END IF;
   PERFORM check_entry(posted, p_accounts, p_amounts, p_meta);
+  PERFORM check_vanished(posted, p_shard, p_id, p_accounts, p_amounts);
   IF p_effective_at < open_since() THEN
     RAISE EXCEPTION 'the books of % are closed', to_char(p_effective_at AT TIME ZONE 'UTC', 'YYYY-MM')
       USING ERRCODE = 'AH001';
