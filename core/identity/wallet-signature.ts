@@ -1,11 +1,6 @@
-import {
-  createPublicClient,
-  type Hex,
-  type HttpTransportConfig,
-  recoverMessageAddress,
-  type Transport,
-} from 'viem'
+import { createPublicClient, type Hex, type HttpTransportConfig, type Transport } from 'viem'
 import { base } from 'viem/op-stack'
+import { recoverMessageSigner } from '../crypto/recover-signer.ts'
 import { Fault } from '../errors.ts'
 
 export interface SignedMessage {
@@ -34,10 +29,8 @@ export async function assertSigned(
   const { wallet, message, signature } = signed
   const isEoaLength = signature.length === EOA_DIGITS
   if (!isEoaLength && !contracts) throw malformedSignature('must be 65 bytes')
-  const signer = isEoaLength
-    ? await recoverMessageAddress({ message, signature }).catch(() => undefined)
-    : undefined
-  if (signer?.toLowerCase() === wallet || (await contracts?.(signed))) return
+  const signer = isEoaLength ? await recoverMessageSigner(message, signature) : undefined
+  if (signer === wallet || (await contracts?.(signed))) return
   if (isEoaLength && signer === undefined) throw malformedSignature('no key can have made it')
   throw new Fault('invalid_signature')
 }

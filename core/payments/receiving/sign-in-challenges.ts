@@ -4,8 +4,10 @@ import type {
   SIWxExtension,
   SIWxExtensionInfo,
   SIWxPayload,
+  SIWxVerifyOptions,
 } from '@x402/extensions/sign-in-with-x'
 import { type Clock, systemClock } from '../../clock.ts'
+import { recoverMessageSigner } from '../../crypto/recover-signer.ts'
 import type { Micros } from '../../money.ts'
 import { ttlCache } from '../../runtime/cache.ts'
 import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
@@ -27,6 +29,12 @@ const NONCE = /^[0-9a-f]{64}$/
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 /** Signature of an externally owned account: 65 bytes. */
 const SIGNATURE = /^0x[0-9a-fA-F]{130}$/
+
+/** Verifies signatures of externally owned accounts faster than the package. */
+const VERIFY: SIWxVerifyOptions = {
+  evmVerifier: async ({ address, message, signature }) =>
+    (await recoverMessageSigner(message, signature)) === address.toLowerCase(),
+}
 
 /** Request that a challenge was issued for, and that alone may be sent with it. */
 export interface SignedRequest {
@@ -120,7 +128,7 @@ export class SignInChallenges {
     if (this.#checked.has(nonce)) return 'invalid_siwx_nonce'
     this.#checked.set(nonce, true)
     // The package throws for fields of which it cannot build a message.
-    const verification = await verifySIWxSignature(payload).catch(() => undefined)
+    const verification = await verifySIWxSignature(payload, VERIFY).catch(() => undefined)
     if (!verification) return 'invalid_siwx_signature'
     if (!verification.isValid) return verification.invalidReason
     return {

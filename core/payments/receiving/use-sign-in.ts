@@ -1,12 +1,16 @@
 import type { Pool } from 'pg'
 import { Fault } from '../../errors.ts'
 import type { Caller } from '../../identity/keys.ts'
-import { findKeyCredits, oldestMainKey } from '../../identity/main-keys.ts'
+import { oldestMainKey } from '../../identity/main-keys.ts'
+import { creditsOf } from '../../ledger/postings.ts'
 import type { SignIn } from './sign-in-challenges.ts'
 
 interface MainKeyRow {
   readonly id: string
   readonly principal: string
+  /** Id of the account of its credits, and its shard. */
+  readonly credits: bigint
+  readonly shard: number
   readonly rate: number | null
   readonly isFrozen: boolean
   readonly isFirstUse: boolean
@@ -16,14 +20,16 @@ interface MainKeyRow {
 const USE = {
   name: 'sign-ins.use',
   text: `WITH main_key AS (
-      SELECT * FROM hub.api_key WHERE id = (${oldestMainKey('$1')})
+      SELECT k.*, p.shard FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+      WHERE k.id = (${oldestMainKey('$1')})
     ), used AS (
       INSERT INTO hub.used_sign_in (nonce, expires_at)
       SELECT $2, $3 FROM main_key WHERE $3::timestamptz > now()
       ON CONFLICT DO NOTHING RETURNING nonce
     )
-    SELECT id, principal, rate_per_minute AS rate, frozen_at IS NOT NULL AS "isFrozen",
-      EXISTS (SELECT FROM used) AS "isFirstUse" FROM main_key`,
+    SELECT id, principal, credits, shard, rate_per_minute AS rate,
+      frozen_at IS NOT NULL AS "isFrozen", EXISTS (SELECT FROM used) AS "isFirstUse"
+    FROM main_key`,
 }
 
 /**
@@ -40,9 +46,7 @@ export async function useSignIn(
   if (!row) return 'no_account'
   if (!row.isFirstUse) return 'used'
   if (row.isFrozen) throw new Fault('frozen_key')
-  const found = await findKeyCredits(pool, row.id)
-  if (!found) return 'no_account' // revoked meanwhile
-  const { id: keyId, principal, rate: ratePerMinute } = row
-  const { credits } = found
+  const { id: keyId, principal, rate: ratePerMinute, credits: id, shard } = row
+  const credits = { id, code: creditsOf(keyId), asset: 'USDC', shard } as const
   return { principal, keyId, wallet, credits, ratePerMinute, limits: [], seesMainKey: true }
 }

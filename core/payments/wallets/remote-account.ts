@@ -1,10 +1,8 @@
 import { secp256k1 } from '@noble/curves/secp256k1'
 import {
   hashTypedData,
-  isAddressEqual,
   keccak256,
   numberToHex,
-  recoverAddress,
   type SerializeTransactionFn,
   serializeSignature,
   serializeTransaction,
@@ -13,6 +11,7 @@ import {
   type TypedDataDefinition,
 } from 'viem'
 import { type LocalAccount, toAccount } from 'viem/accounts'
+import { recoverSigner } from '../../crypto/recover-signer.ts'
 import { Unavailable } from '../../outages.ts'
 import { ttlCache } from '../../runtime/cache.ts'
 import type { Hex } from '../chain/asset.ts'
@@ -108,8 +107,8 @@ async function completeSignature({ r, s }: RawSignature, hash: Hex, address: Hex
       s: numberToHex(low, { size: 32 }),
       yParity,
     }
-    const signedBy = await recoverAddress({ hash, signature }).catch(() => undefined)
-    if (signedBy && isAddressEqual(signedBy, address)) return signature
+    const signer = await recoverSigner(hash, serializeSignature(signature))
+    if (signer === address.toLowerCase()) return signature
   }
   throw new SignerUnavailable(
     `The remote signer returned a signature that is not one of ${address} for this payment.`,
