@@ -41,6 +41,12 @@ const GUIDANCE = {
     retryable: true,
     retryAfter: 1,
   },
+  withheld: {
+    advice:
+      'Your payment was received and pays for nothing here: it becomes credits of your wallet ' +
+      'within a day. Call it over HTTP, by the proxy, with another payment.',
+    retryable: false,
+  },
 } as const satisfies Partial<Record<MoneyOutcome, Guidance>>
 
 const NOTHING_MOVED = 'Nothing was charged. Try again later.'

@@ -4,6 +4,7 @@
  * - `taken`: the caller paid, because a seller has taken the money
  * - `unresolved`: the price stays reserved until the outcome of a payment is known
  * - `kept`: an x402 payment was received and pays for the next attempt
+ * - `withheld`: an x402 payment was received, pays for no attempt, and becomes credits of its payer
  * - `pending`: an x402 payment was or may have been sent; the same payment returns the outcome
  * - `settled`: the caller has paid, and its response is no longer stored
  * - `refunded`: the caller had paid, and the charge was refunded
@@ -17,6 +18,7 @@ export type MoneyOutcome =
   | 'taken'
   | 'unresolved'
   | 'kept'
+  | 'withheld'
   | 'pending'
   | 'settled'
   | 'refunded'

@@ -1,10 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import { unrefSleep } from '../../core/clock.ts'
+import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from './http-response.ts'
 import { discardBody, ResponseStream } from './response-stream.ts'
 
-const STREAM_BYTES_MAX = 1_048_576
+/** Maximum length of the beginning of a stream; longer ones are not stored either. */
+const STREAM_BYTES_MAX = STORED_BYTES_MAX
 const STREAM_MS = 50_000
 
 /** Reads a stream up to 1 MiB and for 50 s, without a partial character, and discards the rest. */
@@ -27,16 +29,14 @@ export async function readStreamStart(
     unrefSleep(STREAM_MS).then(() => false),
   ])
   if (!whole) discardBody(stream)
-  return {
-    bytes: whole ? Buffer.concat(chunks) : trimPartialCharacter(Buffer.concat(chunks)),
-    whole,
-  }
+  const bytes = Buffer.concat(chunks)
+  return { bytes: whole ? bytes : trimPartialCharacter(bytes.subarray(0, STREAM_BYTES_MAX)), whole }
 }
 
 /** Removes an incomplete UTF-8 character at the end. */
-function trimPartialCharacter(bytes: Buffer): Buffer {
+export function trimPartialCharacter<Bytes extends Uint8Array>(bytes: Bytes): Bytes {
   for (const cut of [0, 1, 2, 3]) {
-    const shorter = bytes.subarray(0, bytes.length - cut)
+    const shorter = bytes.subarray(0, bytes.length - cut) as Bytes
     if (isUtf8(shorter)) return shorter
   }
   return bytes

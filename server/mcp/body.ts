@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { JsonObject } from '../../core/json.ts'
 import { isStorable, STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
-import { readStreamStart } from '../http/stream-start.ts'
+import { readStreamStart, trimPartialCharacter } from '../http/stream-start.ts'
 import { asData } from './third-party.ts'
 
 /** Part of a long body, in characters. */
@@ -16,8 +16,11 @@ export interface BodySlice {
 export const DEFAULT_CHARS = 20_000
 export const MAX_CHARS = 100_000
 /** Returns true if an agent can obtain a body: as text, or from the proxy if it is stored. */
-export const isObtainable = (body: unknown): boolean =>
-  !(body instanceof Uint8Array) || body.length <= STORED_BYTES_MAX || isUtf8(body)
+export function isObtainable(body: unknown, isWhole = true): boolean {
+  if (!(body instanceof Uint8Array)) return true
+  if (!isWhole) return isUtf8(trimPartialCharacter(body))
+  return body.length <= STORED_BYTES_MAX || isUtf8(body)
+}
 
 /** Longer JSON is returned as sent: parsing it would hold the event loop. */
 const PARSED_CHARS_MAX = 1_048_576

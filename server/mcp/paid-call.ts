@@ -146,8 +146,16 @@ function failureOf(status: number, headers: HttpResponse['headers']): JsonObject
     return { error: 'service_refused', next }
   }
   if (reason === undefined) return undefined
+  if (reason === 'response_needs_http') return { error: reason, next: needsHttpAdvice(headers) }
   return { error: reason, next: `The response was interrupted. ${chargeAdvice(headers)}` }
 }
+
+/** Advice on a stream that nobody can get here. Its payment, if it was taken, is refunded. */
+const needsHttpAdvice = (headers: HttpResponse['headers']): string =>
+  headers['PAYMENT-RESPONSE'] === undefined
+    ? FAULTS.response_needs_http[2]
+    : 'It is longer than 1 MiB and no text: call it over HTTP, by the proxy, and pay anew. The ' +
+      'payment that was taken becomes credits of your wallet within a day.'
 
 /** States the charge of a failure. An x402 payment that was taken before it stays with the hub. */
 function chargeAdvice(headers: HttpResponse['headers']): string {

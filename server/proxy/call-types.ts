@@ -51,8 +51,11 @@ export interface CallRequest {
   readonly ip: () => string
   /** Returns true if the caller has disconnected. */
   readonly isGone?: () => boolean
-  /** Returns false for a body that the caller can get neither here nor by its idempotency key. */
-  readonly isObtainable?: (body: unknown) => boolean
+  /**
+   * Returns false for a body that the caller can get neither here nor by its idempotency key.
+   * @param isWhole false for the beginning of a stream that is too long to be stored
+   */
+  readonly isObtainable?: (body: unknown, isWhole?: boolean) => boolean
   /** Reserves memory for a response that is being made. Returns false if there is none left. */
   readonly reserveMemory?: (bytes: number) => boolean
   /** Sets headers of the response, whatever the outcome of the call. */
@@ -190,6 +193,8 @@ export interface Funds extends AsyncDisposable {
   readonly paymentHeaders?: Readonly<Record<string, string>> | undefined
   /** True if the response is stored, so that the same payment obtains it again. */
   readonly storesResponse?: boolean
+  /** Lets a payment received before the work pay for no other attempt: it is refunded. */
+  withhold?(): void
   /** Adds to a failure what happens to a payment received before the work. */
   explainFailure?(fault: Fault): Fault
   /** Charges a delivered or taken call, releases a failed one, keeps an unresolved one reserved. */

@@ -63,6 +63,7 @@ export function countBody(
   if (creditsOnly.has(request.slug)) return void hasMemory(request, bytes)
   const isObtainable = request.isObtainable?.(body) !== false
   if (isObtainable && hasMemory(request, bytes)) return
+  if (!isObtainable) funds.withhold?.()
   const fault = isObtainable ? noMemory() : new Fault('response_needs_http')
   throw withRefund(funds.explainFailure?.(fault) ?? fault, priced, funds)
 }

@@ -9,7 +9,7 @@ import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { ResponseStream } from '../http/response-stream.ts'
 import type { CallDeps } from './call-deps.ts'
-import type { CallOutcome, Charge, HandledCall, HandlerStream } from './call-types.ts'
+import type { CallOutcome, CallRequest, Charge, HandledCall, HandlerStream } from './call-types.ts'
 import { chargeHeaders, responseHeaders, signReceipt } from './respond.ts'
 import { release, settle } from './settle.ts'
 
@@ -84,11 +84,14 @@ async function sendAndSettle(
   const endsWithReader = isPaid || (charging.isMetered && !isStored)
   const abandoned = new AbortController()
   const left = endsWithReader ? target.closeSignal : abandoned.signal
-  const onTooLong = (): void => {
+  const { isObtainable } = priced.request
+  const onTooLong = (start: readonly Buffer[]): void => {
+    if (!isPaid && start.length > 0 && isObtainable) assertText(start, isObtainable)
     if (charging.isMetered && target.closeSignal.aborted) abandoned.abort()
   }
   const until = AbortSignal.any([deadline, left])
   const end = await relay(handlerStream, target, until, isStored ? onTooLong : undefined)
+  if (end.failure?.reason === NEEDS_HTTP) funds.withhold?.()
   const outcome = outcomeAtEnd(handled.outcome, handlerStream, end, target)
   const charge = paid ?? (await settle(deps, { ...handled, outcome }))
   const isStorable = isPaid || end.bytes !== undefined // a paid one is charged whatever happens
@@ -98,6 +101,22 @@ async function sendAndSettle(
   const { trace } = priced.request
   if (trace) trace.charged = charge.amount
   return end.failure?.cause ?? null
+}
+
+/** Reason of a stream that is too long to store, and that its caller cannot get otherwise. */
+const NEEDS_HTTP = 'response_needs_http'
+
+class NeedsHttp extends Error {
+  override readonly name = 'NeedsHttp'
+}
+
+/** @throws NeedsHttp if the caller can get nothing of a stream that is too long to be stored */
+function assertText(
+  start: readonly Buffer[],
+  isObtainable: NonNullable<CallRequest['isObtainable']>,
+): void {
+  const bytes = Buffer.concat(start).subarray(0, STORED_BYTES_MAX)
+  if (!isObtainable(bytes, false)) throw new NeedsHttp('the stream is too long, and no text')
 }
 
 /** Outcome of a call by the end of its stream. A body that is not stored cannot be repeated. */
@@ -144,14 +163,14 @@ interface StreamEnd {
  * Relays a stream to its end, until the signal aborts, or until more usage is reported than is
  * covered, whether its reader stays or leaves. At the deadline, the side that kept the other
  * waiting longer is at fault.
- * @param onTooLong called with each chunk that makes the stream too long to store; omitted if it is
- *   not to be stored
+ * @param onTooLong called for each chunk that makes the stream too long to store, the first time
+ *   with all chunks until then; omitted if it is not to be stored
  */
 async function relay(
   { source, charging, deadline }: HandlerStream,
   target: ResponseStream,
   until: AbortSignal,
-  onTooLong: (() => void) | undefined,
+  onTooLong: ((start: readonly Buffer[]) => void) | undefined,
 ): Promise<StreamEnd> {
   const hash = createHash('sha256')
   const waitedMs = { source: 0, caller: 0 }
@@ -173,10 +192,7 @@ async function relay(
       if (size > STREAM_BYTES_MAX) throw new Error('the stream is too long')
       hash.update(bytes)
       if (onTooLong && size <= STORED_BYTES_MAX) stored.push(bytes)
-      else {
-        stored.length = 0
-        onTooLong?.()
-      }
+      else onTooLong?.(size - bytes.length <= STORED_BYTES_MAX ? [...stored.splice(0), bytes] : [])
       if (!target.destroyed && !target.write(bytes)) await drained(target, stop)
       endLap('caller')
     }
@@ -185,7 +201,8 @@ async function relay(
     endLap('source')
     const hasLeft = until.aborted && !deadline.aborted
     const isLate = until.aborted
-    const code = cause instanceof Failure ? cause.code : 'stream_broken'
+    const isUnreadable = cause instanceof NeedsHttp
+    const code = cause instanceof Failure ? cause.code : isUnreadable ? NEEDS_HTTP : 'stream_broken'
     const lateReason = hasLeft ? 'caller_left' : 'deadline'
     const reason = isLate ? lateReason : size > STREAM_BYTES_MAX ? 'stream_too_large' : code
     const isCallerTooSlow = isLate && waitedMs.caller > waitedMs.source

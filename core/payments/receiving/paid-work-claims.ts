@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { ProcessLease } from '../../db/process-lease.ts'
-import { type Claim, IS_KEY, keyValues } from './claim.ts'
+import { type Claim, IS_KEY, keyValues, REFUND_HOURS } from './claim.ts'
 import type { PaymentKey } from './payment.ts'
 
 /** Claims of the work that payments pay for, so that one request at a time does it. */
@@ -58,6 +58,30 @@ export class PaidWorkClaims {
       await this.#lease.release(finish)
       return true // nobody takes a payment over while the database is unreachable
     }
+  }
+
+  /**
+   * Ends the work of a payment whose response its payer cannot get: it pays for no other attempt,
+   * and is refunded when a payment without a delivery is.
+   */
+  withhold(key: PaymentKey, call: string): Promise<void> {
+    return this.#lease.release(() =>
+      this.#pool.query(
+        `UPDATE hub.payment_claim SET process = NULL,
+           working_until = claimed_at + make_interval(hours => ${REFUND_HOURS})
+         WHERE ${IS_KEY} AND call = $5 AND process = $6 AND delivered_at IS NULL`,
+        [...keyValues(key), call, this.#lease.id],
+      ),
+    )
+  }
+
+  async isWithheld(key: PaymentKey): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `SELECT FROM hub.payment_claim
+       WHERE ${IS_KEY} AND process IS NULL AND working_until > now() AND delivered_at IS NULL`,
+      keyValues(key),
+    )
+    return rowCount === 1
   }
 
   /** Ends the work of a payment without a delivery: the same payment may pay for another try. */

@@ -112,6 +112,7 @@ class PaidWork implements AsyncDisposable {
   readonly #key: Claim['key']
   readonly #call: string
   #isOpen = true
+  #isWithheld = false
 
   constructor(claims: CallDeps['claims'], key: Claim['key'], call: string) {
     this.#claims = claims
@@ -127,10 +128,17 @@ class PaidWork implements AsyncDisposable {
     return isOurs
   }
 
+  /** Lets the payment pay for no other attempt. */
+  withhold(): void {
+    this.#isWithheld = true
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isOpen) return
     this.#isOpen = false
-    await this.#claims.work.abandon(this.#key, this.#call)
+    const { work } = this.#claims
+    if (this.#isWithheld) await work.withhold(this.#key, this.#call)
+    else await work.abandon(this.#key, this.#call)
   }
 }
 
@@ -180,16 +188,21 @@ export class PrepaidFunds implements Funds {
     return this.#work.finish()
   }
 
+  withhold(): void {
+    this.#work.withhold()
+  }
+
   explainFailure(fault: Fault): Fault {
     const { transaction, amount, claimedAt } = this.#claim
     const refundAt = new Date(claimedAt.getTime() + REFUND_HOURS * 3_600_000).toISOString()
     const isRepeatable = fault.code !== 'response_needs_http'
-    const next =
-      (isRepeatable ? 'Send the same request with the same payment again: it is paid. ' : '') +
-      `If no attempt succeeds before ${refundAt}, the amount becomes credits of the key of your ` +
-      'wallet.'
+    const next = isRepeatable
+      ? 'Send the same request with the same payment again: it is paid. If no attempt succeeds ' +
+        `before ${refundAt}, the amount becomes credits of the key of your wallet.`
+      : `The payment pays for nothing else: after ${refundAt}, it becomes credits of the key of ` +
+        'your wallet.'
     const payment = {
-      state: 'kept',
+      state: isRepeatable ? 'kept' : 'withheld',
       transaction,
       amount_microdollars: json(amount),
       refund_at: refundAt,
@@ -202,7 +215,7 @@ export class PrepaidFunds implements Funds {
       extras: { ...fault.extras, payment },
       headers: { ...fault.headers, ...this.paymentHeaders },
       cause: fault,
-      money: 'kept',
+      money: isRepeatable ? 'kept' : 'withheld',
     })
   }
 

@@ -180,7 +180,8 @@ async function continueSettlement(
 
 /**
  * Starts the work that a payment has paid for.
- * @throws Fault `payment_in_progress` if another request has started it
+ * @throws Fault `payment_in_progress` if another request has started it, `response_needs_http` if
+ *   its payer cannot get the response
  */
 async function startWork(
   deps: CallDeps,
@@ -197,6 +198,8 @@ async function startWork(
     throw funds.explainFailure(toFault(error))
   })
   if (isOurs) return funds
+  if (await deps.claims.work.isWithheld(key))
+    throw funds.explainFailure(new Fault('response_needs_http'))
   const extras = { reason: 'payment_already_claimed', transaction }
   throw new Fault('payment_in_progress', undefined, { extras })
 }

@@ -1,14 +1,16 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../../core/money.ts'
+import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { anew, counted, PRICE, work } from '../../stories/counted-service.ts'
 import { payFor } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { claimsOf } from '../../support/receipt-claims.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool } from './ask.ts'
-import { responseForms } from './response-forms.ts'
+import { responseForms, unreadable } from './response-forms.ts'
 
 describe('a paid tool that fails', () => {
   const hub = useHub({ plugins: [counted, responseForms] })
@@ -53,17 +55,49 @@ describe('a paid tool that fails', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('says that a payment taken before a broken response pays for another attempt', async () => {
+  /** Signs a payment for a tool that a new agent without credits calls. */
+  async function payNew(order: object) {
     const eve = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
     const poor = await hub().agent()
-    const order = { service: 'various', endpoint: '/prepaid' }
     const { structuredContent: required } = await call(order, undefined, poor)
     const header = Buffer.from(JSON.stringify(required)).toString('base64')
     const offered = { status: 402, headers: { 'payment-required': header }, body: {}, text: '' }
     const signed = await payFor(eve, 'mcp://tool', offered)
-    const payment = JSON.parse(Buffer.from(signed, 'base64').toString())
-    const { isError, data, _meta: meta } = await call(order, { 'x402/payment': payment }, poor)
+    const payment: object = JSON.parse(Buffer.from(signed, 'base64').toString())
+    return { eve, send: () => call(order, { 'x402/payment': payment }, poor) }
+  }
+
+  for (const endpoint of ['/prepaid-bytes', '/prepaid-bytes-stream']) {
+    it(`works once for a payment whose response nobody can get: ${endpoint}`, async () => {
+      const before = unreadable.done
+      const { eve, send } = await payNew({ service: 'various', endpoint })
+      for (const attempt of ['first', 'repeated']) {
+        const { isError, data } = await send()
+        expect(isError).to.equal(true)
+        expect(data, attempt).to.include({ error: 'response_needs_http', charged_usd: '0.00' })
+        expect(JSON.stringify(data)).to.include('becomes credits').and.not.include('Send the same')
+        expect(unreadable.done - before, attempt).to.equal(1)
+      }
+      const { pool, paymentDeps } = hub().hub
+      const payer = eve.address.toLowerCase()
+      await eventually(async () => (await resolvePayments(paymentDeps, 0)) === 0)
+      await pool.query(
+        `UPDATE hub.payment_claim SET claimed_at = claimed_at - interval '1 day',
+           working_until = working_until - interval '1 day' WHERE payer = $1`,
+        [payer],
+      )
+      await resolvePayments(paymentDeps, 0)
+      const { rows } = await pool.query('SELECT amount FROM hub.wallet_deposit WHERE wallet = $1', [
+        payer,
+      ])
+      expect(rows, 'the payer gets it back').to.deep.equal([{ amount: PRICE }])
+    })
+  }
+
+  it('says that a payment taken before a broken response pays for another attempt', async () => {
+    const { eve, send } = await payNew({ service: 'various', endpoint: '/prepaid' })
+    const { isError, data, _meta: meta } = await send()
     expect(isError).to.equal(true)
     expect(data).to.include({ error: 'stream_broken', charged_usd: '0.00' })
     expect(data['next']).to.include('same payment').and.not.include('not charged')

@@ -53,10 +53,12 @@ describe('a response that a tool paid for', () => {
     }
   })
 
-  it('A321 is not charged if it is neither text nor stored: nobody could get it', async () => {
-    const { data } = await get('GET /many-bytes')
-    expect(data).to.include({ error: 'response_needs_http', charged_usd: '0.00' })
-    expect(data['next']).to.include('over HTTP')
-    expect(await hub().balance(ada.keyId)).to.equal(usd('1'))
-  })
+  for (const endpoint of ['GET /many-bytes', 'GET /many-bytes-stream']) {
+    it(`A321 is not charged if it is neither text nor stored: ${endpoint}`, async () => {
+      const { data } = await get(endpoint)
+      expect(data).to.include({ error: 'response_needs_http', charged_usd: '0.00' })
+      expect(data['next']).to.include('over HTTP')
+      expect(await hub().balance(ada.keyId)).to.equal(usd('1'))
+    })
+  }
 })

@@ -24,6 +24,11 @@ async function* breaking(): AsyncGenerator<Buffer> {
 /** Problem (RFC 9457) of the service, not of the hub. */
 const PROBLEM = { type: 'about:blank', title: 'Too dull' }
 
+/** Bytes that no tool can return, as two halves. */
+const HALF = Buffer.alloc(STORED_BYTES_MAX, 0xff)
+/** Times that such bytes were made for a payment. */
+export const unreadable = { done: 0 }
+
 /** Hook that runs before the price is computed, and a count of finished calls. */
 export const priced = { before: async () => {}, done: 0 }
 
@@ -57,6 +62,18 @@ export const responseForms = defineService({
     'GET /long-stream': streaming(() => {
       const half = Buffer.alloc(STORED_BYTES_MAX, 'x')
       return withType(Readable.from([half, half]), 'text/plain')
+    }),
+    'GET /many-bytes-stream': streaming(() => withType(Readable.from([HALF, HALF]), 'image/png')),
+    'POST /prepaid-bytes': {
+      ...endpoint(none, () => {
+        unreadable.done++
+        return withType(Buffer.concat([HALF, HALF]), 'image/png')
+      }),
+      prepaid: true,
+    },
+    'POST /prepaid-bytes-stream': streaming(() => {
+      unreadable.done++
+      return withType(Readable.from([HALF, HALF]), 'image/png')
     }),
     'GET /stream': streaming(() =>
       withType(Readable.from([Buffer.from('{"a"'), Buffer.from(':1}')]), 'application/json'),
