@@ -7,7 +7,7 @@ import { componentOn, type PaymentNetwork } from '../core/payments/networks.ts'
 import { describeDrains } from '../core/reconciliation/pause-if-drained.ts'
 import { type ReconciliationResult, reconcile } from '../core/reconciliation/reconcile.ts'
 import type { WalletName } from '../core/reconciliation/types.ts'
-import { treasuryOn } from '../core/reconciliation/wallets.ts'
+import { accountsOfNetwork, treasuryOn } from '../core/reconciliation/wallets.ts'
 
 interface ReconcileDeps {
   readonly pool: Pool
@@ -82,12 +82,16 @@ function logResult(
 }
 
 /**
- * First block of the first run, for a wallet without an opening balance: before the first ledger
- * entry, assuming at most one block per second, so that it need not read a long chain from block 0.
+ * First block of the first run, for wallets without an opening balance: before the first ledger
+ * entry, and before their network was configured, which opens its accounts. Assumes at most one
+ * block per second, so that it need not read a long chain from block 0.
  */
-async function findFirstBlock({ pool, chain }: ReconcileDeps): Promise<bigint> {
+async function findFirstBlock({ pool, chain, wallets }: ReconcileDeps): Promise<bigint> {
+  const [wallet = 'treasury'] = Object.keys(wallets) as WalletName[]
   const { rows } = await pool.query<{ first: Date | null }>(
-    'SELECT min(at) AS first FROM ledger.seal WHERE seq_from = 1',
+    `SELECT greatest((SELECT min(at) FROM ledger.seal WHERE seq_from = 1),
+       (SELECT min(opened_at) FROM ledger.account WHERE code LIKE $1)) AS first`,
+    [accountsOfNetwork(wallet)],
   )
   const { number, time } = await chain.head()
   const first = rows[0]?.first ?? time

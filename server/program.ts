@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
 import { loadSigningKeys } from '../core/crypto/signing-key.ts'
 import { createLog, scrub } from '../core/log.ts'
+import { assetOf } from '../core/payments/chain/asset.ts'
 import { banner } from './boot/banner.ts'
 import { describeFailure, exitAfterDrain, exitProcess } from './boot/exit.ts'
 import { FINALITY_BLOCKS } from './boot/production-money.ts'
@@ -189,7 +190,14 @@ async function listings(args: readonly string[]): Promise<number> {
 
 async function payments(args: readonly string[]): Promise<number> {
   const { paymentsCommand } = await import('./commands/payments/index.ts')
-  const finality = readConfig().production ? FINALITY_BLOCKS : SANDBOX_FINALITY
+  const { production } = readConfig()
+  const finality = {
+    finality: production ? FINALITY_BLOCKS : SANDBOX_FINALITY,
+    networks: (production?.networks ?? []).map(({ network, confirmations }) => ({
+      asset: assetOf(network),
+      finality: BigInt(confirmations),
+    })),
+  }
   return withDatabase((connect) => paymentsCommand(finality, connect, args, write, writeError))
 }
 

@@ -76,7 +76,7 @@ const accountsOf = ({ debit, credit, provider }: Adjustment): readonly string[] 
   provider === undefined ? [debit, credit] : [debit, credit, earningsPrefix(provider)]
 
 const toTerms = (
-  { debit, credit, amount, shard, valueDate, provider }: Adjustment,
+  { debit, credit, amount, shard, valueDate, provider, transaction }: Adjustment,
   asset: Asset,
 ): ActTerms => ({
   debit,
@@ -85,6 +85,7 @@ const toTerms = (
   shard,
   valueDate: valueDate?.toISOString(),
   provider,
+  transaction,
   asset,
 })
 
@@ -95,6 +96,7 @@ const toAdjustment = ({
   shard,
   valueDate,
   provider,
+  transaction,
 }: ActTerms): Adjustment => ({
   debit: String(debit),
   credit: String(credit),
@@ -102,4 +104,5 @@ const toAdjustment = ({
   shard: shard === undefined ? undefined : Number(shard),
   valueDate: valueDate === undefined ? undefined : new Date(String(valueDate)),
   provider: provider === undefined ? undefined : String(provider),
+  transaction: transaction === undefined ? undefined : String(transaction),
 })

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { readShards } from '../ledger/shards.ts'
 import { readLastVerification } from '../ledger/verify/last-verification.ts'
+import type { WalletName } from '../reconciliation/types.ts'
 import { type OperatingFigures, readOperatingFigures } from './operating-figures.ts'
 
 export const HEALTH_AREAS = [
@@ -79,14 +80,20 @@ const INDEXES = `
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IN ('hub', 'ledger')`
 
-/** Reads the health of the hub, as far as the database shows it, in the order of the areas. */
-export async function readHubHealth(pool: Pool): Promise<readonly HealthCheck[]> {
+/**
+ * Reads the health of the hub, as far as the database shows it, in the order of the areas.
+ * @param wallets those that are reconciled
+ */
+export async function readHubHealth(
+  pool: Pool,
+  wallets: readonly WalletName[],
+): Promise<readonly HealthCheck[]> {
   const [shards, heads, indexes, verification, operating] = await Promise.all([
     readShardStates(pool),
     readHeadsState(pool),
     pool.query<{ invalid: number; bytes: number | null }>(INDEXES),
     readLastVerification(pool),
-    readOperatingFigures(pool),
+    readOperatingFigures(pool, wallets),
   ])
   const { invalid, bytes } = indexes.rows[0]!
   const soundAge = verification?.soundAgeSeconds ?? null

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { type Lag, subscriberLags } from '../ledger/outbox/subscriber.ts'
+import type { WalletName } from '../reconciliation/types.ts'
 import { WALLET_NAMES } from '../reconciliation/wallets.ts'
 
 /** Last runs of a job, over all processes. */
@@ -94,12 +95,16 @@ const MATCHED = `
     AND e.at > clock_timestamp() - l.age - interval '1 day'
   GROUP BY l.within ORDER BY l.within`
 
-export async function readOperatingFigures(pool: Pool): Promise<OperatingFigures> {
+/** @param wallets those that are reconciled, without the ones of networks that were removed */
+export async function readOperatingFigures(
+  pool: Pool,
+  wallets: readonly WalletName[] = WALLET_NAMES,
+): Promise<OperatingFigures> {
   const [jobs, queues, reconciled, backups, exceptions, matched, replicas, lags] =
     await Promise.all([
       pool.query<JobFigures>(JOBS),
       pool.query<QueueFigures>(QUEUES),
-      pool.query<OperatingFigures['reconciled'][number]>(RECONCILED, [WALLET_NAMES]),
+      pool.query<OperatingFigures['reconciled'][number]>(RECONCILED, [wallets]),
       pool.query<OperatingFigures['backups'][number]>(BACKUPS),
       pool.query<OperatingFigures['exceptions']>(EXCEPTIONS),
       pool.query<OperatingFigures['matched'][number]>(MATCHED),

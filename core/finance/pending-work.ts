@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { NetworkFinality } from '../payments/networks.ts'
 import { overdueThresholds } from '../payments/operations/forecast.ts'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
 
@@ -34,20 +35,36 @@ const PENDING_WORK = `
     p.payments, p.overdue,
     (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed') AS proposals,
     (SELECT count(*) FROM hub.audit WHERE role = 'operator'
-      AND at > clock_timestamp() - make_interval(days => $3)) AS commands,
+      AND at > clock_timestamp() - make_interval(days => $4)) AS commands,
     (SELECT count(*) FROM hub.audit WHERE act = 'act.refuse'
-      AND at > clock_timestamp() - make_interval(days => $3)) AS refusals,
+      AND at > clock_timestamp() - make_interval(days => $4)) AS refusals,
     (SELECT paused FROM hub.outgoing_state) AS paused
   FROM (SELECT count(*) AS payments,
       count(*) FILTER (WHERE clock_timestamp() > o.valid_before + make_interval(secs =>
-        (SELECT w.ms / 1000.0 FROM unnest($1::bigint[], $2::integer[]) w(least, ms)
-         WHERE o.amount >= w.least ORDER BY w.least DESC LIMIT 1))) AS overdue
+        (SELECT w.ms / 1000.0
+         FROM unnest($1::text[], $2::bigint[], $3::integer[]) w(network, least, ms)
+         WHERE o.amount >= w.least AND coalesce(w.network, o.network) = o.network
+         ORDER BY w.network, w.least DESC LIMIT 1))) AS overdue
     FROM (${OPEN_PAYMENTS_SQL}) o) p`
 
-/** Counts the pending work. @param finality confirmations until a small transfer is final */
-export async function pendingWork(pool: Pool, finality: bigint): Promise<PendingWork> {
-  const tiers = overdueThresholds(finality)
-  const values = [tiers.map(([from]) => from), tiers.map(([, ms]) => ms), RECENT_DAYS]
+/** Counts the pending work, by the finality of each network. */
+export async function pendingWork(
+  pool: Pool,
+  { finality, networks = [] }: NetworkFinality,
+): Promise<PendingWork> {
+  const places = [
+    ...networks.map((each) => ({ network: each.asset.network, finality: each.finality })),
+    { network: null, finality }, // Base, and networks that are not configured any more
+  ]
+  const tiers = places.flatMap(({ network, ...of }) =>
+    overdueThresholds(of.finality).map(([from, ms]) => ({ network, from, ms })),
+  )
+  const values = [
+    tiers.map(({ network }) => network),
+    tiers.map(({ from }) => from),
+    tiers.map(({ ms }) => ms),
+    RECENT_DAYS,
+  ]
   const { rows } = await pool.query<PendingWork>(PENDING_WORK, values)
   return rows[0]!
 }

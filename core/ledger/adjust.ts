@@ -5,7 +5,7 @@ import type { Account, Asset, LedgerOutcome, SingleStepEvent } from './events.ts
 import { claimKey } from './idempotency.ts'
 import type { PostingLedger } from './in-transaction.ts'
 import type { AccountRef } from './ledger.ts'
-import { BETWEEN_SHARDS, EXPENSE, walletOf } from './postings.ts'
+import { BETWEEN_SHARDS, EXPENSE, isUsdcWallet, walletOf } from './postings.ts'
 import type { Decision } from './reverse.ts'
 import { readShards } from './shards.ts'
 import { assertPossible } from './value-date.ts'
@@ -19,6 +19,8 @@ export interface Adjustment {
   readonly valueDate?: Date | undefined
   /** Provider whose debt changes: required for the receivables from providers. */
   readonly provider?: string | undefined
+  /** Hash of the transfer on chain that the entry records, of a platform wallet; lower case. */
+  readonly transaction?: string | undefined
   /** Shard to post on if both accounts exist on every shard. @defaultValue 0 */
   readonly shard?: number | undefined
 }
@@ -69,7 +71,7 @@ export async function adjust(
   { author, reason }: Decision,
   once: EntryIdentity,
 ): Promise<LedgerOutcome> {
-  const { valueDate, provider } = adjustment
+  const { valueDate, provider, transaction: tx } = adjustment
   if (valueDate !== undefined) await assertPossible(pool, valueDate)
   const { owner, asset } = await findOwner(pool, ledger, adjustment)
   const id = await claimEntryId(pool, ledger, adjustment, asset, once)
@@ -80,7 +82,12 @@ export async function adjust(
   return ledger.post(eventOf(adjustment, asset), {
     owner,
     id,
-    meta: { author, reason, ...(provider !== undefined && { provider }) },
+    meta: {
+      author,
+      reason,
+      ...(provider !== undefined && { provider }),
+      ...(tx !== undefined && { tx }),
+    },
     ...(valueDate === undefined ? {} : { effectiveAt: valueDate }),
   })
 }
@@ -114,7 +121,7 @@ export async function transferCredits(
 export async function claimEntryId(
   pool: Pool | ClientBase,
   ledger: PostingLedger,
-  { debit, credit, amount, valueDate, shard, provider }: Adjustment,
+  { debit, credit, amount, valueDate, shard, provider, transaction }: Adjustment,
   asset: Asset,
   once: EntryIdentity,
 ): Promise<string | undefined> {
@@ -124,6 +131,7 @@ export async function claimEntryId(
     valueDate,
     shard,
     provider,
+    transaction,
   })
 }
 
@@ -131,8 +139,10 @@ export async function claimEntryId(
 export async function findOwner(
   pool: Pool | ClientBase,
   ledger: PostingLedger,
-  { debit, credit, shard: wanted }: Adjustment,
+  { debit, credit, shard: wanted, transaction }: Adjustment,
 ): Promise<{ owner: AccountRef; asset: Asset }> {
+  if (transaction !== undefined && !isUsdcWallet(debit) && !isUsdcWallet(credit))
+    throw new NotPostable('neither account is a platform wallet, which the transaction changes')
   const { rows } = await pool.query<{ code: Account; home: number | null }>(
     'SELECT code, home FROM ledger.account WHERE code IN ($1, $2)',
     [debit, credit],

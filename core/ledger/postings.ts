@@ -11,8 +11,11 @@ export interface Posting {
 export const walletOf = (wallet: Wallet, network: NetworkName = 'base'): Account =>
   `assets:usdc:${network}:${wallet}`
 
-/** Returns true for cash: USDC counts as USD. */
-export const isCash = (account: Account): boolean => account.startsWith('assets:usdc:')
+/** Returns true for the USDC of a platform wallet, in transit to it or in it. */
+export const isUsdcWallet = (account: Account): boolean => account.startsWith('assets:usdc:')
+
+/** Returns true for cash: USDC counts as USD, also on its way between two networks. */
+export const isCash = (account: Account): boolean => isUsdcWallet(account) || account === SWEEPS
 
 const COMMISSION = 'income:commission'
 export const TREASURY = walletOf('treasury')

@@ -23,6 +23,21 @@ export interface PaymentChains {
   readonly networks?: readonly PaymentNetwork[]
 }
 
+/** Confirmations after which a small transfer is final, by network. */
+export interface NetworkFinality {
+  /** Confirmations on Base. */
+  readonly finality: bigint
+  /** @defaultValue none */
+  readonly networks?: readonly {
+    readonly asset: Pick<Asset, 'network'>
+    readonly finality: bigint
+  }[]
+}
+
+/** Returns the finality of a network by its CAIP-2 name: that of Base if it is not configured. */
+export const finalityOn = ({ finality, networks = [] }: NetworkFinality, network: string): bigint =>
+  networks.find(({ asset }) => asset.network === network)?.finality ?? finality
+
 /** A payment is on a network that is not, or no longer, configured. Its outcome is unknown. */
 class NetworkNotConfigured extends Unavailable {
   override readonly name = 'NetworkNotConfigured'

@@ -1,6 +1,6 @@
 import type { Account, NetworkName } from '../ledger/events.ts'
 import { walletOf } from '../ledger/postings.ts'
-import { FURTHER_ASSETS, USDC_BASE } from '../payments/chain/asset.ts'
+import { type Asset, FURTHER_ASSETS, USDC_BASE } from '../payments/chain/asset.ts'
 import type { WalletName } from './types.ts'
 
 const BASE: NetworkName = USDC_BASE.v1Network
@@ -18,12 +18,17 @@ export function partsOfWallet(name: WalletName): WalletParts {
 export const treasuryOn = (network: NetworkName): WalletName =>
   network === BASE ? 'treasury' : `treasury:${network}`
 
-/** Every wallet that the ledger may have accounts of. */
-export const WALLET_NAMES: readonly WalletName[] = [
+/** Returns the wallets of a hub that takes payments on these networks besides Base. */
+export const walletsOn = (
+  networks: readonly { readonly asset: Pick<Asset, 'v1Network'> }[],
+): readonly WalletName[] => [
   'treasury',
   'spend',
-  ...FURTHER_ASSETS.map(({ v1Network }) => treasuryOn(v1Network)),
+  ...networks.map(({ asset }) => treasuryOn(asset.v1Network)),
 ]
+
+/** Every wallet that the ledger may have accounts of. */
+export const WALLET_NAMES = walletsOn(FURTHER_ASSETS.map((asset) => ({ asset })))
 
 /** Returns the wallet whose USDC is on an account, `assets:usdc:<network>:<wallet>`. */
 export function walletOfAccount(code: Account): WalletName {

@@ -20,8 +20,8 @@ export interface IdempotentRequest {
   readonly call: string
   /** Accounts that may hold money for an attempt that started at `start`. */
   readonly payersSince: (start: Date) => readonly Account[]
-  /** Nonce of the x402 payment that the request carries. */
-  readonly nonce: string | undefined
+  /** Network, token, payer and nonce of the payment that the request carries. */
+  readonly payment: readonly string[] | undefined
   /** Maximum duration of this attempt, including what a crash leaves behind. */
   readonly leaseSeconds: number
 }
@@ -206,7 +206,7 @@ export class Idempotency {
    * @returns the attempt that has delivered for a payment meanwhile: nothing was taken over
    * @throws Fault `idempotency_in_progress` if a payment from or to others may still arrive
    */
-  #takeOver(id: string, from: string, { call, nonce, leaseSeconds }: IdempotentRequest) {
+  #takeOver(id: string, from: string, { call, payment, leaseSeconds }: IdempotentRequest) {
     const { pool, lease } = this.#deps
     return inTransaction(pool, async (client) => {
       // From now on, the old attempt cannot end the work that its payment pays for.
@@ -235,12 +235,12 @@ export class Idempotency {
       const { rows: claims } = await client.query<{ open: boolean }>(
         `UPDATE hub.payment_claim
          SET call = CASE WHEN state IN ('settled', 'confirmed') THEN $2 ELSE call END,
-           state = CASE WHEN state = 'claimed' AND nonce <> $3 AND NOT settling
+           state = CASE WHEN state = 'claimed' AND ${IS_ANOTHER_PAYMENT} AND NOT settling
              THEN 'released' ELSE state END
          WHERE call IN (SELECT call FROM hub.abandoned_attempt WHERE request = $1)
            AND state NOT IN ('released', 'failed')
-         RETURNING state = 'pending' OR state = 'claimed' AND nonce <> $3 AS open`,
-        [id, call, nonce ?? ''],
+         RETURNING state = 'pending' OR state = 'claimed' AND ${IS_ANOTHER_PAYMENT} AS open`,
+        [id, call, payment ?? null],
       )
       if (claims.some(({ open }) => open)) throw inProgress(from)
       return undefined
@@ -285,6 +285,9 @@ export class Idempotency {
     )
   }
 }
+
+/** Condition: a claim is of another payment than that of the request. */
+const IS_ANOTHER_PAYMENT = 'ARRAY[network, asset, payer, nonce] IS DISTINCT FROM $3::text[]'
 
 /** Minimum remaining validity of a payment that is sent to a seller once more. */
 const SEND_SECONDS = 10

@@ -4,7 +4,7 @@ import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { limitWait } from '../../core/ledger/retry.ts'
 import { logFailure } from '../../core/outages.ts'
-import type { Claim } from '../../core/payments/receiving/claim.ts'
+import { type Claim, keyValues } from '../../core/payments/receiving/claim.ts'
 import { BadPayment, type Payment, paymentKey } from '../../core/payments/receiving/offers.ts'
 import { paymentIdentifierOf } from '../../core/payments/receiving/payment-identifier.ts'
 import { assertServiceAllowed } from '../../core/usage/allowances.ts'
@@ -93,7 +93,7 @@ function beginKeyed(
     inputs: priced.requestHash.toString('hex'),
     call: priced.call,
     payersSince: (begun: Date) => payersOf(caller, priced, begun),
-    nonce: nonceOf(deps, priced),
+    payment: readFromPayment(deps, priced, (payment) => keyValues(paymentKey(payment))),
     leaseSeconds: deadlineOf(priced.offering.endpoint) + deps.holdMarginSeconds,
   }
   return deps.idempotency.begin(request).catch(async (error: unknown) => {
@@ -119,10 +119,6 @@ function resumePaid(deps: CallDeps, claim: Claim, priced: PricedCall) {
 const isExpired = (error: unknown): error is Fault =>
   error instanceof Fault && error.code === 'answer_expired'
 
-/** Nonce of the request's x402 payment; undefined without one, or if it is unreadable. */
-const nonceOf = (deps: CallDeps, priced: PricedCall): string | undefined =>
-  readFromPayment(deps, priced, (payment) => paymentKey(payment).nonce)
-
 /**
  * Id of the payment of a caller with a key: credits may pay instead, once for that id too.
  * Undefined if the payment was presented before, because its own claim then replays the response.
@@ -138,11 +134,12 @@ async function nameOfPayment(
   return (await findPresentedClaim(deps, priced, payment)) ? undefined : identifier
 }
 
-function readFromPayment(
+/** Reads from the request's payment; undefined without one, or if it is unreadable. */
+function readFromPayment<Result>(
   { offers }: CallDeps,
   { request: { payment } }: PricedCall,
-  read: (payment: Payment) => string | undefined,
-): string | undefined {
+  read: (payment: Payment) => Result,
+): Result | undefined {
   if (payment === undefined) return undefined
   try {
     return read(offers.read(payment))

@@ -25,7 +25,7 @@ import {
   readWalletBalances,
   type WalletBalances,
 } from '../../core/payments/operations/wallet-balances.ts'
-import { treasuryOn } from '../../core/reconciliation/wallets.ts'
+import { treasuryOn, walletsOn } from '../../core/reconciliation/wallets.ts'
 import type { GaugeValues, Samples } from './gauge-values.ts'
 import { operatingGauges } from './operating-gauges.ts'
 
@@ -87,7 +87,7 @@ async function readSnapshot(deps: BalancesDeps): Promise<Snapshot> {
     readWalletBalances(deps),
     readLedgerFigures(pool),
     readLastVerification(pool),
-    readOperatingFigures(pool),
+    readOperatingFigures(pool, walletsOn(deps.networks)),
   ])
   const paused = state?.paused ?? false
   return { open, paused, outflow: today.platform, wallets, ledger, verification, operating }

@@ -98,7 +98,7 @@ describe('the ledger verification job', () => {
     await outgoing.set(false, 'operator', 'resumed too early')
     await minutely()
     expect(await outgoing.state(), 'it is still altered').to.include({ author: 'verify-ledger' })
-    expect((await pendingWork(pool, 1n)).failures).to.deep.equal(failures)
+    expect((await pendingWork(pool, { finality: 1n })).failures).to.deep.equal(failures)
     await admin.query(
       `BEGIN; SET LOCAL session_replication_role = replica;
        UPDATE ledger.journal SET meta = NULL WHERE seq = 1; COMMIT`,

@@ -4,7 +4,7 @@ import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { adjust } from '../../core/ledger/adjust.ts'
-import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { refundSale } from '../../core/payments/receiving/refund-sale.ts'
 import { resolveException } from '../../core/reconciliation/resolve.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
@@ -23,6 +23,9 @@ import {
   side,
   works,
 } from './two-networks.ts'
+
+/** Address at which USDC of one network is exchanged for that of another. */
+const EXCHANGE: Hex = '0x000000000000000000000000000000000000e8c4'
 
 describe('a hub on two networks', () => {
   const hub = useHub({ plugins: [works], config: NETWORKS })
@@ -155,21 +158,31 @@ describe('a hub on two networks', () => {
     expect(await refund()).to.equal('applied')
   })
 
-  it('lets no entry move money between networks, and books a sweep by two', async () => {
+  it('lets no entry move money between networks, and matches both entries of a sweep', async () => {
     const { ledger, financePool } = hub().hub
+    const { treasury } = hub().sandbox!.money
     const decision = { author: 'finance', reason: 'a sweep' }
-    const move = (debit: string, credit: string) =>
-      adjust(financePool, ledger, { debit, credit, amount: PRICE }, decision, {
+    const move = (debit: string, credit: string, transaction?: Hex) =>
+      adjust(financePool, ledger, { debit, credit, amount: PRICE, transaction }, decision, {
         id: newId(),
       }).catch((error: Error) => error.message)
     const [there, here] = ['assets:usdc:polygon:treasury', 'assets:usdc:base:treasury']
     await resolve()
     expect(await move(here, there)).to.match(/on the accounts of two networks/)
-    const [before] = [await polygon.books()]
+    const before = await polygon.books()
     const way = 'assets:sweeps:in-transit'
-    expect([await move(way, there), await move(here, way)]).to.deep.equal(['applied', 'applied'])
+    const sent = await polygon.transfer(treasury, EXCHANGE, PRICE)
+    expect(await move(way, there, sent)).to.equal('applied')
+    expect(0n - (await ledger.balance(way))).to.equal(PRICE)
+    const received = await base.transfer(eve.address, treasury, PRICE)
+    expect(await move(here, way, received)).to.equal('applied')
     expect(await ledger.balance(way)).to.equal(0n)
     expect((await polygon.books())[1]).to.equal(before[1] - PRICE)
-    expect([await move(way, here), await move(there, way)], 'back').to.not.include('refused')
+    for (const network of [base, polygon]) {
+      const { chain, ledger: booked, exceptions } = await network.reconcile()
+      expect(chain).to.equal(booked)
+      expect(exceptions).to.deep.equal([])
+    }
+    expect(await move('expenses:gas', way, sent)).to.match(/neither account is a platform wallet/)
   })
 })

@@ -4,6 +4,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { x402Client } from '@x402/fetch'
 import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
+import { encodeFunctionData, parseAbi } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { type Asset, assetOf, type Hex } from '../../core/payments/chain/asset.ts'
 import { resolveNetworkPayments, resolvePayments } from '../../core/payments/operations/resolve.ts'
@@ -13,6 +14,8 @@ import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestHub } from '../support/hub.ts'
+
+const ABI = parseAbi(['function transfer(address to, uint256 value)'])
 
 export const POLYGON = assetOf('eip155:137')
 export const PRICE = usd('0.002')
@@ -53,6 +56,17 @@ export function side(hub: () => TestHub, asset: Asset) {
     chain: () => parts().chain,
     fund: (account: PrivateKeyAccount, usdc = usd('10')) =>
       fund(rpcUrl(), account.address, { usdc }, asset.address),
+    /** Transfers USDC from any address. Returns the hash of the transaction when it is mined. */
+    async transfer(from: Hex, to: Hex, value: bigint): Promise<Hex> {
+      const rpc = (method: string, ...params: unknown[]) => callRpc(rpcUrl(), method, params)
+      await rpc('anvil_setBalance', from, '0xde0b6b3a7640000')
+      await rpc('anvil_impersonateAccount', from)
+      const data = encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [to, value] })
+      const call = { from, to: asset.address, data, gas: '0x7a120' }
+      const hash = (await rpc('eth_sendTransaction', call)) as Hex
+      await eventually(async () => (await rpc('eth_getTransactionReceipt', hash)) !== null)
+      return hash
+    },
     /** Money received according to the books: in transit, and final. */
     books: async () =>
       [0n - (await balance('in-transit')), 0n - (await balance('treasury'))] as const,

@@ -36,7 +36,13 @@ export const NOT_BROADCAST = 'not_broadcast'
 /** The facilitator did not respond. A requested settlement may have happened anyway. */
 export class FacilitatorUnavailable extends Unavailable {
   override readonly name = 'FacilitatorUnavailable'
-  readonly component = 'facilitator'
+  readonly component: string
+
+  /** @param component name of the facilitator in logs and health. @defaultValue that of Base */
+  constructor(message: string, options: ErrorOptions = {}, component = 'facilitator') {
+    super(message, options)
+    this.component = component
+  }
 }
 
 /**

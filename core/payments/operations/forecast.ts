@@ -1,4 +1,5 @@
 import { creditsOf } from '../../ledger/postings.ts'
+import { USDC_BASE } from '../chain/asset.ts'
 import { EXPIRY_MARGIN_MS, FINALITY_FACTORS, requiredConfirmations } from '../chain/verdict.ts'
 import type { PaymentDetails } from './overview.ts'
 
@@ -12,19 +13,23 @@ export interface PaymentForecast {
   readonly nextStep: string | undefined
 }
 
-/** Average block time of Base. */
+/** Average block time of Base, and of the further networks. */
 const BLOCK_MS = 2_000n
 /** Allowance for the job that checks the chain every few seconds and may have a backlog. */
 const RESOLUTION_MARGIN_MS = 60_000
 
-const OVERDUE_ADVICE =
-  'This is overdue. Check that the jobs run (HUB_JOBS, npm run jobs), that RPC_URL responds and ' +
-  'that its newest block is less than a minute old. Post nothing by hand: the hub does so once ' +
-  'the chain shows the outcome.'
+const overdueAdvice = ({ network }: PaymentDetails): string => {
+  const node = network === USDC_BASE.network ? 'RPC_URL' : `the node of ${network}`
+  return (
+    `This is overdue. Check that the jobs run (HUB_JOBS, npm run jobs), that ${node} responds ` +
+    'and that its newest block is less than a minute old. Post nothing by hand: the hub does so ' +
+    'once the chain shows the outcome.'
+  )
+}
 
 /**
  * Forecasts when a payment becomes final and what remains to be done.
- * @param finality confirmations after which a small transfer is final
+ * @param finality confirmations after which a small transfer on its network is final
  */
 export function forecastPayment(payment: PaymentDetails, finality: bigint): PaymentForecast {
   const blocks = requiredConfirmations(finality, payment.amount)
@@ -33,7 +38,7 @@ export function forecastPayment(payment: PaymentDetails, finality: bigint): Paym
   const isOverdue = !isFinal && payment.now > addMs(deadline, RESOLUTION_MARGIN_MS)
   const text = (payment.direction === 'out' ? outgoingStep : incomingStep)(payment, blocks)
   const waiting = `This is final by ${deadline.toISOString()}; no action is needed until then.`
-  const advice = isFinal ? '' : isOverdue ? OVERDUE_ADVICE : waiting
+  const advice = isFinal ? '' : isOverdue ? overdueAdvice(payment) : waiting
   const nextStep = text && `${text} ${advice}`.trim()
   return { deadline: isFinal ? undefined : deadline, isOverdue, nextStep }
 }

@@ -17,6 +17,8 @@ export interface PaymentDetails {
   readonly id: string
   readonly direction: 'in' | 'out'
   readonly purpose: 'credits' | 'call' | 'external'
+  /** CAIP-2 name of its network. */
+  readonly network: string
   /** Microdollars. */
   readonly amount: bigint
   /** Payer of an incoming payment, payee of an outgoing one. */
@@ -64,13 +66,14 @@ export async function listPayments(
     `SELECT p.*, clock_timestamp() AS now,
        greatest(0, floor(extract(epoch FROM clock_timestamp() - since)))::integer AS "ageSeconds"
      FROM (
-       (SELECT id, 'in' AS direction, purpose, amount, payer AS counterparty, NULL AS host,
-          NULL AS key, state, NULL::smallint AS status, NULL AS reason, transaction, nonce,
+       (SELECT id, 'in' AS direction, purpose, network, amount, payer AS counterparty,
+          NULL AS host, NULL AS key, state, NULL::smallint AS status, NULL AS reason, transaction,
+          nonce,
           NOT upfront OR purpose <> 'call' OR delivered_at IS NOT NULL AS delivered,
           claimed_at AS since, valid_before AS "validBefore"
         FROM hub.payment_claim ${page('id', 'in', OPEN_IN)})
        UNION ALL
-       (SELECT call, 'out', 'external', amount, payee, host,
+       (SELECT call, 'out', 'external', network, amount, payee, host,
           (SELECT split_part(code, ':', 3) FROM ledger.account a WHERE a.id = owner),
           state, status, reason, transaction, nonce, reason IS NULL, created_at, valid_before
         FROM hub.payment_intent ${page('call', 'out', OPEN_OUT)})
@@ -96,10 +99,10 @@ export interface OpenPaymentGroup {
 
 /** Selects all open payments of both directions. */
 export const OPEN_PAYMENTS_SQL = `
-  SELECT 'in' AS direction, state, amount, claimed_at AS since, valid_before
+  SELECT 'in' AS direction, state, network, amount, claimed_at AS since, valid_before
   FROM hub.payment_claim WHERE state IN (${OPEN_IN})
   UNION ALL
-  SELECT 'out', state, amount, created_at, valid_before
+  SELECT 'out', state, network, amount, created_at, valid_before
   FROM hub.payment_intent WHERE state IN (${OPEN_OUT})`
 
 export async function summarizeOpenPayments(pool: Pool): Promise<readonly OpenPaymentGroup[]> {

@@ -80,7 +80,7 @@ export const toClaim = (claim: ClaimRow): Claim => {
 export const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'
 
 const FIND_IDENTIFIED = `${SELECT_CLAIM} WHERE ${IS_KEY}
-  UNION ALL ${SELECT_CLAIM} WHERE payer = $3 AND identifier = $5 AND nonce <> $4`
+  UNION ALL ${SELECT_CLAIM} WHERE payer = $3 AND identifier = $5 AND NOT (${IS_KEY})`
 
 export const keyValues = ({ network, asset, payer, nonce }: PaymentKey): string[] => [
   network,

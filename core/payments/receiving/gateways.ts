@@ -4,7 +4,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { UptoEvmScheme } from '@x402/evm/upto/server'
 import type { Asset, Network } from '../chain/asset.ts'
 import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
-import type { PaymentNetwork } from '../networks.ts'
+import { componentOn, type PaymentNetwork } from '../networks.ts'
 import type { Payment } from './payment.ts'
 
 /** Verifies and settles payments on one network. */
@@ -53,11 +53,18 @@ function createGateway({ network }: Asset, facilitator: Facilitator): Gateway {
   return {
     network,
     match: (ours, payment) => server.findMatchingRequirements(ours, payment),
-    verify: (payment, requirement) => verifyWith(chosen(), payment, requirement),
+    async verify(payment, requirement) {
+      const component = componentOn('facilitator', network)
+      return verifyWith(chosen(), payment, requirement).catch((cause: unknown) => {
+        if (cause instanceof FacilitatorUnavailable && cause.component === component) throw cause
+        throw new FacilitatorUnavailable('The facilitator failed to verify.', { cause }, component)
+      })
+    },
     settle: (...args) => chosen().settle(...args),
   }
 }
 
+/** Returns the reason for an invalid payment. @throws what the facilitator throws otherwise */
 async function verifyWith(
   facilitator: Pick<Facilitator, 'verify'>,
   payment: Payment,
@@ -69,10 +76,7 @@ async function verifyWith(
   } catch (error) {
     const isRefusal = error instanceof VerifyError && error.statusCode < 500
     if (isRefusal && error.invalidReason !== undefined) return error.invalidReason
-    if (error instanceof FacilitatorUnavailable) throw error
-    throw new FacilitatorUnavailable('The facilitator failed to verify.', {
-      cause: error,
-    })
+    throw error
   }
 }
 

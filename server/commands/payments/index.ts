@@ -1,11 +1,12 @@
 import type { Pool } from 'pg'
+import type { NetworkFinality } from '../../../core/payments/networks.ts'
 import type { Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
 import { listCommand } from './list.ts'
 import { statusCommand } from './status.ts'
 import { pauseCommand, resumeCommand } from './switch.ts'
 
-const programOf = (finality: bigint): Program => ({
+const programOf = (finality: NetworkFinality): Program => ({
   name: 'payments',
   commands: {
     status: statusCommand(finality),
@@ -18,13 +19,13 @@ const programOf = (finality: bigint): Program => ({
 
 /**
  * Runs `npm run payments`.
- * @param finality confirmations before a small transfer is final
+ * @param finality confirmations before a small transfer is final, by network
  * @param connect opens connections of the role `hub_app`; called only by commands that need them
  * @param args arguments after `npm run payments --`
  * @returns the exit code: 0; 1 if something needs attention; 2 for a usage error
  */
 export const paymentsCommand = (
-  finality: bigint,
+  finality: NetworkFinality,
   connect: () => Promise<Pool>,
   args: readonly string[],
   write: Write,

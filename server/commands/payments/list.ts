@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { decimal } from '../../../core/money.ts'
+import { finalityOn, type NetworkFinality } from '../../../core/payments/networks.ts'
 import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import {
   listPayments,
@@ -20,7 +21,7 @@ import { age } from './age.ts'
 const LIMIT_DEFAULT = 100
 const LIMIT_MAX = 10_000
 
-export const listCommand = (finality: bigint): Command => ({
+export const listCommand = (finality: NetworkFinality): Command => ({
   usage: '[--all] [--direction in|out] [--limit N] [--json]',
   description: `payments without a final outcome, oldest first, each with its next step;
 --all: final ones too, newest first; exit code 1 if any is overdue`,
@@ -40,7 +41,8 @@ export const listCommand = (finality: bigint): Command => ({
       if (rows.length === 0) await write('None.\n')
     }
     if (more) await tell(`There are more: --limit takes up to ${LIMIT_MAX}.\n`)
-    return rows.some((seen) => forecastPayment(seen, finality).isOverdue) ? EXIT_FAILED : 0
+    const isOverdue = rows.some((seen) => forecastOf(seen, finality).isOverdue)
+    return isOverdue ? EXIT_FAILED : 0
   },
 })
 
@@ -63,9 +65,12 @@ function parseFilter(values: OptionValues): PaymentFilter {
   return { open: values['all'] !== true, direction, limit }
 }
 
-function describePayment(seen: PaymentDetails, finality: bigint): string {
+const forecastOf = (seen: PaymentDetails, finality: NetworkFinality) =>
+  forecastPayment(seen, finalityOn(finality, seen.network))
+
+function describePayment(seen: PaymentDetails, finality: NetworkFinality): string {
   const { id, direction, state, amount, host, counterparty, transaction, ageSeconds } = seen
-  const { nextStep } = forecastPayment(seen, finality)
+  const { nextStep } = forecastOf(seen, finality)
   const who = direction === 'in' ? `from ${counterparty}` : `${host}, to ${counterparty}`
   const facts = [
     `${id}  ${direction.padEnd(3)} ${state.padEnd(10)} ${decimal(amount).padStart(14)}  ${who}`,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { decimal } from '../../../core/money.ts'
 import { type GasState, readGasState } from '../../../core/payments/facilitators/gas-wallet.ts'
+import { finalityOn, type NetworkFinality } from '../../../core/payments/networks.ts'
 import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import {
   OutgoingSwitch,
@@ -21,7 +22,7 @@ import { age } from './age.ts'
 const PAGE = 1_000
 const NEVER_PAUSED = { paused: false, author: null, reason: null, at: null } as const
 
-export const statusCommand = (finality: bigint): Command => ({
+export const statusCommand = (finality: NetworkFinality): Command => ({
   usage: '[--json]',
   description: `payments to sellers: paused or not, sent today, open payments, wallet balances by
 the ledger; exit code 1 if payments are paused or one is overdue`,
@@ -46,7 +47,7 @@ interface Status extends Omit<SwitchState, 'author' | 'reason' | 'at'> {
   readonly gas: GasState | null
 }
 
-async function readStatus(pool: Pool, finality: bigint): Promise<Status> {
+async function readStatus(pool: Pool, finality: NetworkFinality): Promise<Status> {
   const state = (await new OutgoingSwitch(pool).state()) ?? NEVER_PAUSED
   return {
     ...state,
@@ -58,12 +59,14 @@ async function readStatus(pool: Pool, finality: bigint): Promise<Status> {
   }
 }
 
-async function overduePayments(pool: Pool, finality: bigint): Promise<readonly string[]> {
+async function overduePayments(pool: Pool, finality: NetworkFinality): Promise<readonly string[]> {
   const overdue: string[] = []
   let after: string | undefined
   do {
     const rows = await listPayments(pool, { open: true, limit: PAGE, after })
-    const late = rows.filter((seen) => forecastPayment(seen, finality).isOverdue)
+    const late = rows.filter(
+      (seen) => forecastPayment(seen, finalityOn(finality, seen.network)).isOverdue,
+    )
     overdue.push(...late.map(({ id }) => id))
     after = rows.length === PAGE ? rows.at(-1)?.id : undefined
   } while (after !== undefined)

@@ -5,6 +5,7 @@ import {
   type BalancesDeps,
   readWalletBalances,
 } from '../../../core/payments/operations/wallet-balances.ts'
+import { walletsOn } from '../../../core/reconciliation/wallets.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 export interface HealthBoardDeps extends BalancesDeps {
@@ -39,7 +40,7 @@ export const healthBoardRoutes = (deps: HealthBoardDeps): readonly AnyRoute[] =>
     response: { status: 200, schema: HealthBoard },
     handle: async () => {
       const [found, disk, chain] = await Promise.all([
-        readHubHealth(deps.pool),
+        readHubHealth(deps.pool, walletsOn(deps.networks)),
         checkDisk(deps.dataDir),
         checkChain(deps),
       ])

@@ -3,7 +3,7 @@ import { submitAdjustment } from '../../../core/finance/adjustments.ts'
 import { refundCall } from '../../../core/finance/refunds.ts'
 import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { micros } from '../../../core/money.ts'
-import { auditReason } from '../fields.ts'
+import { auditReason, transactionHash } from '../fields.ts'
 import { type AnyRoute, parse, type RestRequest, route, staffOf } from '../route.ts'
 import { DecisionView, showDecision } from './proposals.ts'
 
@@ -53,6 +53,9 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
       provider_id: z.string().max(40).optional().meta({
         description: 'Provider whose debt changes: required for assets:receivable:providers.',
       }),
+      transaction: transactionHash.optional().meta({
+        description: 'Transfer on chain that it records, if it changes a platform wallet.',
+      }),
       key: z.string().min(1).max(200).optional().meta({
         description: 'Your idempotency key: the same key is the same adjustment.',
       }),
@@ -62,13 +65,14 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
     response: { status: 201, or: 202, schema: DecisionView },
     faults: ['not_booked', 'idempotency_key_reused', 'own_account'],
     handle: async (request) => {
-      const { debit, credit, value_date: day, shard, key, reason } = request.body
+      const { debit, credit, value_date: day, shard, transaction, key, reason } = request.body
       const order = {
         debit,
         credit,
         amount: BigInt(request.body.amount),
         provider: request.body.provider_id,
         shard,
+        transaction,
         valueDate: day === undefined ? undefined : new Date(`${day}T00:00:00Z`),
       }
       const made = await submitAdjustment(deps, staffOf(request), order, reason, key)

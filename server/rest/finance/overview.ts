@@ -28,8 +28,8 @@ export type OverviewJson = z.infer<typeof Overview>
 
 export const overviewRoutes = ({
   pool,
-  finality,
   payouts,
+  ...finality
 }: PaymentsDeps & FinancePayoutDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/overview', {
     summary: 'Returns pending work: ledger balance, exceptions, payments and adjustments.',

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { json } from '../../../core/money.ts'
+import { finalityOn, type NetworkFinality } from '../../../core/payments/networks.ts'
 import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import { listPayments, type PaymentDetails } from '../../../core/payments/operations/overview.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
@@ -10,6 +11,7 @@ const Payment = z.object({
   id: z.uuid().meta({ description: 'Id of the call or purchase and of its journal entry.' }),
   direction: z.enum(['in', 'out']).meta({ description: 'in: to the hub; out: to a seller.' }),
   purpose: z.enum(['credits', 'call', 'external']),
+  network: z.string().meta({ description: 'CAIP-2 name of the network.' }),
   amount_microdollars: z.int().min(0),
   counterparty: z.string().meta({ description: 'Wallet that pays the hub, or that the hub pays.' }),
   host: z.string().nullable(),
@@ -27,13 +29,11 @@ const Payment = z.object({
 
 export type PaymentJson = z.infer<typeof Payment>
 
-export interface PaymentsDeps {
+export interface PaymentsDeps extends NetworkFinality {
   readonly pool: Pool
-  /** Confirmations after which a transfer is final, including its own block. */
-  readonly finality: bigint
 }
 
-export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRoute[] => [
+export const paymentsRoutes = ({ pool, ...finality }: PaymentsDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/payments', {
     summary: 'Lists pending payments, oldest first, or all payments, newest first.',
     auth: 'finance',
@@ -58,12 +58,17 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRo
   }),
 ]
 
-export function showPayment(seen: PaymentDetails, finality: bigint): z.infer<typeof Payment> {
-  const { deadline, isOverdue, nextStep } = forecastPayment(seen, finality)
+export function showPayment(
+  seen: PaymentDetails,
+  finality: NetworkFinality,
+): z.infer<typeof Payment> {
+  const forecast = forecastPayment(seen, finalityOn(finality, seen.network))
+  const { deadline, isOverdue, nextStep } = forecast
   return {
     id: seen.id,
     direction: seen.direction,
     purpose: seen.purpose,
+    network: seen.network,
     amount_microdollars: json(seen.amount),
     counterparty: seen.counterparty,
     host: seen.host,

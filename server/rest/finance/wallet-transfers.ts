@@ -7,13 +7,8 @@ import {
 } from '../../../core/finance/wallet-transfers.ts'
 import { json } from '../../../core/money.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
-import { auditReason } from '../fields.ts'
+import { auditReason, transactionHash } from '../fields.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
-
-const transactionHash = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{64}$/, 'must be a transaction hash: 0x and 64 hex digits')
-  .transform((text) => text.toLowerCase() as Hex)
 
 const WalletTransfers = z.object({
   transaction: z.string(),

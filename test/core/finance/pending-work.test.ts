@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { pendingWork } from '../../../core/finance/pending-work.ts'
+import { finalityOn, type NetworkFinality } from '../../../core/payments/networks.ts'
 import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import { listPayments } from '../../../core/payments/operations/overview.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -23,7 +24,7 @@ const PAYMENTS: readonly (readonly [amount: bigint, seconds: number, overdue: bo
 const CLAIM = `
   INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, pay_to, payee,
     commission_bps, request_hash, amount, state, valid_before)
-  SELECT 'n', a, a, '0x' || lpad(to_hex($1::integer), 64, '0'), gen_random_uuid(), 'credits', a,
+  SELECT $5, a, a, '0x' || lpad(to_hex($1::integer), 64, '0'), gen_random_uuid(), 'credits', a,
     'p', 0, '', $2, $3, now() - make_interval(secs => $4)
   FROM (SELECT '0x' || repeat('ab', 20)) w(a)`
 
@@ -36,7 +37,8 @@ describe('the pending work of finance', () => {
   })
   after(() => database.drop())
 
-  const waiting = () => pendingWork(database.pool, FINALITY)
+  const waiting = (finality: NetworkFinality = { finality: FINALITY }) =>
+    pendingWork(database.pool, finality)
   const NOTHING = {
     sound: true,
     failures: [],
@@ -55,10 +57,10 @@ describe('the pending work of finance', () => {
 
   it('counts the same overdue payments as their list, and no final one', async () => {
     for (const [i, [amount, seconds]] of PAYMENTS.entries()) {
-      await admin.query(CLAIM, [i, amount, 'settled', seconds])
+      await admin.query(CLAIM, [i, amount, 'settled', seconds, 'n'])
     }
     for (const [i, state] of ['confirmed', 'failed', 'released'].entries()) {
-      await admin.query(CLAIM, [100 + i, 1n, state, 9_999])
+      await admin.query(CLAIM, [100 + i, 1n, state, 9_999, 'n'])
     }
     const seen = await listPayments(database.pool, { open: true, limit: 100 })
     const late = seen.filter((payment) => forecastPayment(payment, FINALITY).isOverdue)
@@ -68,6 +70,26 @@ describe('the pending work of finance', () => {
       payments: BigInt(PAYMENTS.length),
       overdue: BigInt(expected),
     })
+  })
+
+  it('counts payments as overdue by the finality of their own network', async () => {
+    const POLYGON = 'eip155:137' as const
+    const networks = [{ asset: { network: POLYGON }, finality: 45n }] as const
+    const finality = { finality: FINALITY, networks }
+    const before = await waiting(finality)
+    const [network, more] = [POLYGON, 1_000]
+    for (const [i, [amount, seconds]] of PAYMENTS.entries())
+      await admin.query(CLAIM, [more + i, amount, 'settled', seconds, network])
+    const seen = await listPayments(database.pool, { open: true, limit: 100 })
+    const late = seen.filter(
+      (payment) => forecastPayment(payment, finalityOn(finality, payment.network)).isOverdue,
+    )
+    const ofPolygon = late.filter((payment) => payment.network === POLYGON)
+    const { overdue } = await waiting(finality)
+    expect(overdue).to.equal(BigInt(late.length))
+    expect(overdue - before.overdue).to.equal(BigInt(ofPolygon.length))
+    expect(ofPolygon.length, 'later than on Base').to.be.below(late.length - ofPolygon.length)
+    await admin.query('DELETE FROM hub.payment_claim WHERE network = $1', [POLYGON])
   })
 
   it('counts every open exception, and includes the payment switch', async () => {

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { createLog } from '../../../core/log.ts'
 import { assetOf, type Hex } from '../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../core/payments/chain/chain.ts'
+import type { FacilitatorUnavailable } from '../../../core/payments/facilitators/facilitator.ts'
 import type { PaymentNetwork } from '../../../core/payments/networks.ts'
 import { createOffers } from '../../../core/payments/receiving/offers.ts'
 import { openNetwork } from '../../../server/boot/production-networks.ts'
@@ -62,7 +63,7 @@ describe('a further network with real money', () => {
     expect(lines.join('')).to.contain('serves another chain').and.to.contain('of polygon')
   })
 
-  /** Verifies a payment as the hub does. Returns whether it is valid, or the name of the error. */
+  /** Verifies a payment as the hub does. Returns true if it is valid, or what is not available. */
   async function verify(network: PaymentNetwork): Promise<boolean | string> {
     const offers = createOffers({
       facilitator: stack.facilitator,
@@ -92,12 +93,12 @@ describe('a further network with real money', () => {
     expect(requirement.network).to.equal(POLYGON.network)
     return offers.verify(payment, requirement).then(
       ({ valid }) => valid,
-      (error: Error) => error.name,
+      (error: FacilitatorUnavailable) => error.component,
     )
   }
 
   it('is opened while its node and facilitator are down, and then takes no payment', async () => {
-    expect(await verify(open({ rpc: NOBODY }))).to.equal('FacilitatorUnavailable')
+    expect(await verify(open({ rpc: NOBODY }))).to.equal('facilitator of polygon')
   })
 
   it('takes no payment before its node and facilitator have proven themselves', async () => {
@@ -109,10 +110,10 @@ describe('a further network with real money', () => {
       const [blind, network] = [{ rpc: NOBODY }, {}].map((settings) =>
         open({ ...settings, facilitator: service.url }),
       )
-      expect(await verify(network!), 'supports nothing').to.equal('FacilitatorUnavailable')
+      expect(await verify(network!), 'supports nothing').to.equal('facilitator of polygon')
       const kind = { x402Version: 2, scheme: 'exact', network: POLYGON.network }
       supported = { kinds: [kind], extensions: [], signers: {} }
-      expect(await verify(blind!), 'no node').to.equal('FacilitatorUnavailable')
+      expect(await verify(blind!), 'no node').to.equal('facilitator of polygon')
       expect(await verify(network!), 'tries again').to.equal(true)
     } finally {
       service.close()

@@ -40,7 +40,7 @@ describe('npm run payments', () => {
   const say = async (...args: string[]): Promise<{ code: number; said: string }> => {
     let said = ''
     const code = await paymentsCommand(
-      1n,
+      { finality: 1n },
       async () => database.pool,
       args,
       (text) => {
@@ -96,7 +96,8 @@ describe('npm run payments', () => {
     const none = () => Promise.reject(new Error('no database is needed for this'))
     const ask = async (...args: string[]): Promise<readonly [number, string]> => {
       const said: string[] = []
-      return [await paymentsCommand(1n, none, args, (text) => said.push(text)), said.join('')]
+      const code = await paymentsCommand({ finality: 1n }, none, args, (text) => said.push(text))
+      return [code, said.join('')]
     }
     const misused = { '': /^no command given/, steal: /^unknown command: steal/ }
     for (const [args, words] of Object.entries({

@@ -10,6 +10,7 @@ import { logFailure, outagesOf } from '../../../core/outages.ts'
 import { JobRuns } from '../../../jobs/job-runs.ts'
 import { Meters } from '../../../server/observability/meters.ts'
 import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import { requirePrograms } from '../../support/skip.ts'
 import { useHub } from '../../support/suite.ts'
 
@@ -107,6 +108,20 @@ describe('the rules of Prometheus and the dashboard', () => {
     await runs.record('a-job', job, 0, true)
     const [again] = (await readOperatingFigures(hub().hub.pool)).jobs
     expect(again).to.include({ job: 'a-job', failures: 2n, failingSeconds: null })
+  })
+
+  it('do not see for how long the treasury of a removed network was not reconciled', async () => {
+    await hub().database.admin.query(
+      `INSERT INTO hub.reconciliation (wallet, address, from_block, to_block, block_hash,
+         block_time, chain_balance, ledger_balance, transfers, matched, pending, exceptions, at)
+       SELECT w, '0x' || repeat('5', 40), 1, 2, '0x' || repeat('6', 64), now(), 0, 0, 0, 0, 0, 0,
+         now() - interval '1 day'
+       FROM unnest(ARRAY['treasury', 'treasury:polygon']) w`,
+    )
+    const isShown = (text: string, wallet: string) =>
+      text.includes(`hub_reconciled_seconds{wallet="${wallet}"}`)
+    await eventually(async () => isShown(await metrics(), 'treasury'))
+    expect(isShown(await metrics(), 'treasury:polygon')).to.equal(false)
   })
 
   it('see each component that the hub watches, and one that fails', async () => {

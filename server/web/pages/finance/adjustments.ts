@@ -7,7 +7,7 @@ import type { ActJson, DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { StatementJson } from '../../../rest/finance/statements.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields } from '../../form.ts'
-import { optionalDay } from '../../form-schemas.ts'
+import { optionalDay, textOrUndefined } from '../../form-schemas.ts'
 import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
@@ -51,6 +51,7 @@ export const adjustmentsPage = (): AnyPage =>
             .trim()
             .regex(/^\d{1,12}(?:\.\d{1,6})?$/, 'enter a number, such as 2.50'),
           value_date: optionalDay,
+          transaction: textOrUndefined,
           key: z.string().max(100),
           reason,
         }),
@@ -193,6 +194,12 @@ function adjustForm({ submission }: PageRequest): Html {
         label: 'Value date',
         type: 'date',
         hint: 'Day it belongs to, if not today. In a closed month, the current date counts.',
+      }),
+      fields.text({
+        name: 'transaction',
+        label: 'Transaction',
+        hint: 'Hash of the transfer that it records, if it changes a platform wallet.',
+        max: 66,
       }),
       reasonField(fields),
     ],

@@ -16,7 +16,7 @@ const RESOLUTIONS: Readonly<Record<string, string>> = {
 
 const TEXTS: { readonly [Kind in ActJson['kind']]: (act: ActJson) => Html } = {
   adjustment: ({ terms }) => html`Debit ${accountLink(textOf(terms['debit']))}, credit
-${accountLink(textOf(terms['credit']))}.`,
+${accountLink(textOf(terms['credit']))}${transactionText(terms['transaction'])}.`,
   refund: ({ subject, terms, accounts: [payer] }) => html`Refund call
 <a href="${entryPath(subject)}"><code>${subject}</code></a>, paid by ${
     terms['wallet'] === undefined
@@ -46,6 +46,9 @@ months before it permanently${missingText(terms['override'])}.`,
   provider: ({ subject, terms }) => html`Assign provider <code>${subject}</code> to
 ${textOf(terms['name'])}, who would receive what it is owed.`,
 }
+
+const transactionText = (hash: unknown): Html | string =>
+  typeof hash === 'string' ? html`, for transaction ${breakableHex(hash)}` : ''
 
 const countOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0)
 

@@ -9,6 +9,7 @@ const sold = (more: Partial<PaymentDetails>): PaymentDetails => ({
   id: '019aa5b7-0000-7000-8000-000000000001',
   direction: 'out',
   purpose: 'external',
+  network: 'eip155:8453',
   amount: 10_000n,
   counterparty: '0x01',
   host: 'seller.test',

@@ -79,6 +79,19 @@ describe('a named purchase', () => {
   })
 })
 
+describe('the identifier of a payment', () => {
+  const use = useClaims()
+
+  it('stands for one payment, also beside one of the same number on another network', async () => {
+    const [key, identifier] = [payment(), 'pay_0123456789abcdef']
+    await use.claims.claim(key, { ...purchase(), identifier })
+    expect(await use.claims.find(key, identifier)).to.deep.include({ key, identifier })
+    const other = { ...key, network: 'eip155:137' }
+    const found = await use.claims.find(other, identifier).catch((error) => error.code)
+    expect(found).to.equal('payment_identifier_reused')
+  })
+})
+
 describe('the claims that the job takes', () => {
   const use = useClaims()
 
