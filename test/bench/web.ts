@@ -8,6 +8,7 @@ import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { startHub } from '../../server/boot/start.ts'
 import { openBrowser } from '../support/chromium.ts'
+import { besideBusyLoops } from './busy-loops.ts'
 import { newFolder } from './folder.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Table } from './report.ts'
@@ -21,6 +22,8 @@ const SECONDS = 4
 const WARM_SECONDS = 0.2
 const CONCURRENCY = 2
 const P99_GOAL = 60
+/** With two busy loops beside the hub. */
+const BUSY_P99_GOAL = 90
 const WEIGHT_GOAL = 100
 const KIB = 1_024
 
@@ -30,6 +33,8 @@ interface Seen {
   readonly answers: number
   readonly p50: number
   readonly p99: number
+  /** Beside two busy loops. */
+  readonly busyP99: number
   readonly kib: number
   readonly shift: number
 }
@@ -91,17 +96,19 @@ async function get(url: string, token: string) {
 
 async function look(url: string, token: string, paths: Paths): Promise<readonly Seen[]> {
   const times = await timesOf(url, token, paths)
+  const busyTimes = await besideBusyLoops(() => timesOf(url, token, paths))
   // started last: a browser keeps working after a page has loaded
   const browser = await openBrowser()
   try {
     const seen: Seen[] = []
-    for (const { page, answers, p50Ms, p99Ms } of times) {
+    for (const [n, { page, answers, p50Ms, p99Ms }] of times.entries()) {
       const first = `${url}${paths[page]![0]}`
       seen.push({
         page,
         answers,
         p50: rounded(p50Ms),
         p99: rounded(p99Ms),
+        busyP99: rounded(busyTimes[n]!.p99Ms),
         kib: rounded((await weightOf(url, first, token)) / KIB),
         shift: await shiftOf(browser, first, token),
       })
@@ -164,14 +171,15 @@ async function shiftOf(
 
 function report(seen: readonly Seen[]): Report {
   const worst = Math.max(...seen.map(({ p99 }) => p99))
+  const busyWorst = Math.max(...seen.map(({ busyP99 }) => busyP99))
   const heaviest = Math.max(...seen.map(({ kib }) => kib))
   const shift = Math.max(...seen.map((each) => each.shift))
   const table: Table = {
     title: 'pages over 100,000 listings, a million journal entries and ten million calls',
-    columns: ['page', `p99 < ${P99_GOAL}`, 'answers', 'p50 ms', 'p99 ms', 'KiB', 'layout shift'],
-    rows: seen.map(({ page, answers, p50, p99, kib, shift: moved }) => {
-      const met = p99 < P99_GOAL ? 'met' : 'missed'
-      return [page, met, answers, p50, p99, kib, moved]
+    columns: ['page', 'p99', 'answers', 'p50 ms', 'p99 ms', 'busy p99', 'KiB', 'layout shift'],
+    rows: seen.map(({ page, answers, p50, p99, busyP99, kib, shift: moved }) => {
+      const met = p99 < P99_GOAL && busyP99 < BUSY_P99_GOAL ? 'met' : 'missed'
+      return [page, met, answers, p50, p99, busyP99, kib, moved]
     }),
   }
   const figures = Object.fromEntries(seen.map(({ page, p99 }) => [`p99_ms ${page}`, p99]))
@@ -185,6 +193,12 @@ function report(seen: readonly Seen[]): Report {
         goal: `< ${P99_GOAL}`,
         value: worst,
         met: worst < P99_GOAL,
+      },
+      {
+        name: `p99 of the slowest page, ${CONCURRENCY} at once, beside two busy loops, ms`,
+        goal: `< ${BUSY_P99_GOAL}`,
+        value: busyWorst,
+        met: busyWorst < BUSY_P99_GOAL,
       },
       {
         name: 'weight of the heaviest first view, KiB',
