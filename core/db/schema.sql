@@ -4619,6 +4619,7 @@ CREATE OR REPLACE FUNCTION ledger.add_checkpoint(p_shard smallint, p_seq bigint,
 AS $function$
 DECLARE
   newest checkpoint;
+  after bigint;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('ledger.checkpoint'), p_shard);
   PERFORM 1 FROM seal s WHERE s.shard = p_shard AND s.seq_to = p_seq AND s.hash = p_hash;
@@ -4631,9 +4632,33 @@ BEGIN
     RAISE EXCEPTION 'shard % has a checkpoint of seq % already', p_shard, newest.seq
       USING ERRCODE = 'check_violation';
   END IF;
-  INSERT INTO verified_balance AS v SELECT p_shard, l.account, sum(l.amount)
-    FROM journal j CROSS JOIN LATERAL legs(ROW(j.*)::journal) l
-    WHERE j.shard = p_shard AND j.seq > coalesce(newest.seq, 0) AND j.seq <= p_seq GROUP BY l.account
+  after := coalesce(newest.seq, 0);
+  WITH step AS MATERIALIZED (
+    SELECT j.owner, j.payee, j.asset,
+      sum(CASE WHEN j.phase = 1 THEN -j.amount ELSE j.rest END)
+        FILTER (WHERE CASE WHEN j.phase = 1 THEN j.amount ELSE j.rest END <> 0) AS back,
+      sum(CASE WHEN j.phase = 1 THEN j.amount ELSE -j.amount - j.rest END)
+        FILTER (WHERE CASE WHEN j.phase = 1 THEN j.amount ELSE j.amount + j.rest END <> 0) AS held,
+      sum(j.amount - j.fee) FILTER (WHERE j.phase <> 1 AND j.amount <> j.fee) AS share,
+      sum(j.fee) FILTER (WHERE j.phase <> 1 AND j.fee <> 0) AS fee
+    FROM journal j WHERE j.shard = p_shard AND j.seq > after AND j.seq <= p_seq
+      AND num_nonnulls(j.accounts, j.amounts, j.guards) = 0
+    GROUP BY j.owner, j.payee, j.asset
+  )
+  INSERT INTO verified_balance AS v SELECT p_shard, l.account, sum(l.amount) FROM (
+    SELECT s.owner AS account, s.back AS amount FROM step s
+    UNION ALL
+    SELECT holds_account(s.asset), s.held FROM step s
+    UNION ALL
+    SELECT s.payee, s.share FROM step s
+    UNION ALL
+    SELECT 1, s.fee FROM step s
+    UNION ALL
+    SELECT l.account, l.amount FROM journal j
+      CROSS JOIN LATERAL legs(ROW(j.*)::journal) l
+      WHERE j.shard = p_shard AND j.seq > after AND j.seq <= p_seq
+        AND num_nonnulls(j.accounts, j.amounts, j.guards) > 0
+  ) l WHERE l.amount IS NOT NULL GROUP BY l.account
     ON CONFLICT (shard, account) DO UPDATE SET balance = v.balance + excluded.balance;
   INSERT INTO checkpoint (shard, seq, hash, at, key, note, audit)
     VALUES (p_shard, p_seq, p_hash, p_at, p_key, p_note, p_audit);
@@ -6040,13 +6065,34 @@ CREATE OR REPLACE FUNCTION ledger.verified_at(p_shard smallint, p_after bigint, 
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT s.account, sum(s.amount) FROM (
+  WITH step AS MATERIALIZED (
+    SELECT j.owner, j.payee, j.asset,
+      sum(CASE WHEN j.phase = 1 THEN -j.amount ELSE j.rest END)
+        FILTER (WHERE CASE WHEN j.phase = 1 THEN j.amount ELSE j.rest END <> 0) AS back,
+      sum(CASE WHEN j.phase = 1 THEN j.amount ELSE -j.amount - j.rest END)
+        FILTER (WHERE CASE WHEN j.phase = 1 THEN j.amount ELSE j.amount + j.rest END <> 0) AS held,
+      sum(j.amount - j.fee) FILTER (WHERE j.phase <> 1 AND j.amount <> j.fee) AS share,
+      sum(j.fee) FILTER (WHERE j.phase <> 1 AND j.fee <> 0) AS fee
+    FROM ledger.journal j WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto
+      AND num_nonnulls(j.accounts, j.amounts, j.guards) = 0
+    GROUP BY j.owner, j.payee, j.asset
+  )
+  SELECT l.account, sum(l.amount) FROM (
     SELECT v.account, v.balance AS amount FROM ledger.verified_balance v WHERE v.shard = p_shard
     UNION ALL
-    SELECT l.account, l.amount
-      FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
-      WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto) s
-  GROUP BY s.account $function$;
+    SELECT s.owner, s.back FROM step s
+    UNION ALL
+    SELECT ledger.holds_account(s.asset), s.held FROM step s
+    UNION ALL
+    SELECT s.payee, s.share FROM step s
+    UNION ALL
+    SELECT 1, s.fee FROM step s
+    UNION ALL
+    SELECT l.account, l.amount FROM ledger.journal j
+      CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
+      WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto
+        AND num_nonnulls(j.accounts, j.amounts, j.guards) > 0
+  ) l WHERE l.amount IS NOT NULL GROUP BY l.account $function$;
 GRANT EXECUTE ON FUNCTION ledger.verified_at(smallint,bigint,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.wrong_day_ends()

@@ -197,12 +197,8 @@ async function checkRows(
 ): Promise<void> {
   const { seq: from, hash } = newest ?? JOURNAL_START
   const scope = shardScope(shard, { after: from, hash, ...(reachesHead ? {} : { upto: to }) })
-  const sums = `SELECT ${shard} AS shard, v.account, sum(v.amount) AS total
-    FROM (SELECT b.account, b.balance AS amount FROM ledger.verified_balance b
-        WHERE b.shard = ${shard}
-      UNION ALL SELECT l.account, l.amount
-        FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
-        WHERE j.shard = ${shard} AND j.seq > ${from} AND j.seq <= ${to}) v GROUP BY v.account`
+  const sums = `SELECT ${shard} AS shard, v.account, v.balance AS total
+    FROM ledger.verified_at(${shard}::smallint, ${from}, ${to}) v`
   await runChecks(client, balanceChecks(scope), findings)
   if (reachesHead) await runChecks(client, balanceSumChecks(sums, scope), findings)
   // Statistics of a young journal make a sequential scan look cheap.

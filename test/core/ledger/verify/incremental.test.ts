@@ -91,6 +91,26 @@ describe('incremental verification', () => {
     expect(steps.at(-1)).not.to.have.property('checkpoint')
   })
 
+  it('sums every range of entries as their legs, and checkpoints store the same', async () => {
+    const head = Number((await verifySince(database.pool)).shards[0]!.to)
+    const legs = `SELECT l.account, sum(l.amount) AS balance
+      FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l`
+    const list = async (sql: string, values: readonly number[] = []) =>
+      (await database.pool.query(`${sql} ORDER BY 1`, [...values])).rows
+    for (let after = 0; after < head; after++) {
+      for (let upto = after + 1; upto <= head; upto++) {
+        const expected = `${legs} WHERE j.seq > $1 AND j.seq <= $2 GROUP BY 1`
+        const found = 'SELECT account, balance FROM ledger.verified_at(0::smallint, $1, $2)'
+        expect(await list(found, [after, upto])).to.deep.equal(await list(expected, [after, upto]))
+      }
+    }
+    for (const limit of [3n, 5n, 100n]) {
+      const { to } = (await since({ limit })).shards[0]!
+      const stored = await list('SELECT account, balance FROM ledger.verified_balance')
+      expect(stored).to.deep.equal(await list(`${legs} WHERE j.seq <= ${to} GROUP BY 1`))
+    }
+  })
+
   it('signs nothing if a check fails or without a key', async () => {
     expect((await verifySince(database.pool)).shards[0]).not.to.have.property('checkpoint')
     await tamper(database, 'UPDATE ledger.journal SET endpoint = 7 WHERE seq = 6')
