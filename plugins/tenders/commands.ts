@@ -1,24 +1,24 @@
 import type { Clock, Command, Database, Invocation } from 'agenthub/plugin'
 import { Refusal } from 'agenthub/plugin'
-import { answer, QUESTIONS, type Question } from './answers/answer.ts'
-import type { Given } from './answers/query.ts'
+import { answer, ENDPOINTS, type EndpointName } from './answers/answer.ts'
+import type { QueryParameters } from './answers/query.ts'
 import type { Ingestion } from './ingest/index.ts'
-import { type Loaded, loadFolder } from './store/folder.ts'
+import { type LoadResult, loadFolder } from './store/folder.ts'
 import { overview } from './store/overview.ts'
 
 const PAGE = ['limit', 'offset']
 
 /** Query parameters by name; the command line also accepts hyphens. */
-const PARAMETERS: Readonly<Record<Question, readonly string[]>> = {
+const PARAMETERS: Readonly<Record<EndpointName, readonly string[]>> = {
   changes: 'event signal verification_status country cpv_prefix min_score'.split(' ').concat(PAGE),
   brief: [],
   feed: ['country', 'cpv_prefix', 'kind', 'label', 'min_score', 'status', ...PAGE],
 }
 
-const ABOUT: Readonly<Record<Question, string>> = {
-  changes: 'What GET /v1/changes answers.',
-  brief: 'What GET /v1/daily-action-brief answers.',
-  feed: 'What GET /v1/feed answers.',
+const SUMMARIES: Readonly<Record<EndpointName, string>> = {
+  changes: 'Prints the response of GET /v1/changes.',
+  brief: 'Prints the response of GET /v1/daily-action-brief.',
+  feed: 'Prints the response of GET /v1/feed.',
 }
 
 interface Ports {
@@ -38,7 +38,7 @@ export const commandsOf = (ports: Ports): Readonly<Record<string, Command>> => (
   },
   status: {
     usage: '[--json]',
-    about: 'The newest snapshots, gaps, what is pending, and what could not be read.',
+    about: 'Shows the newest snapshots, gaps, pending notices and unreadable documents.',
     options: { json: { type: 'boolean' } },
     run: async ({ write }) => {
       const found = await overview(ports.database)
@@ -47,7 +47,7 @@ export const commandsOf = (ports: Ports): Readonly<Record<string, Command>> => (
       return 0
     },
   },
-  ...Object.fromEntries(QUESTIONS.map((question) => [question, asking(ports, question)])),
+  ...Object.fromEntries(ENDPOINTS.map((endpoint) => [endpoint, queryCommand(ports, endpoint)])),
 })
 
 async function load({ database, clock }: Ports, { words, values, write }: Invocation) {
@@ -58,8 +58,8 @@ async function load({ database, clock }: Ports, { words, values, write }: Invoca
   else {
     const { stored, replaced, unchanged, refused, days } = loaded
     await write(
-      `${stored} stored, ${replaced} replaced, ${unchanged} held already; ` +
-        `published on ${days} days\n${asideText(loaded)}`,
+      `${stored} stored, ${replaced} replaced, ${unchanged} unchanged; ` +
+        `published on ${days} days\n${unusedText(loaded)}`,
     )
     for (const { file, reason, detail } of refused) await write(`${file}: ${reason}: ${detail}\n`)
   }
@@ -67,7 +67,7 @@ async function load({ database, clock }: Ports, { words, values, write }: Invoca
 }
 
 /** Lines about what was not used: documents set aside by reason, other files, later notices. */
-function asideText({ refused, ignored, later }: Loaded): string {
+function unusedText({ refused, ignored, later }: LoadResult): string {
   const [first] = refused
   const reasons = [...Map.groupBy(refused, ({ reason }) => reason)]
   const counts = reasons.map(([reason, all]) => `${all.length} ${reason}`).join(', ')
@@ -80,25 +80,25 @@ function asideText({ refused, ignored, later }: Loaded): string {
     .join('')
 }
 
-function asking(ports: Ports, question: Question): Command {
-  const names = PARAMETERS[question].flatMap((name) => [name, name.replaceAll('_', '-')])
+function queryCommand(ports: Ports, endpoint: EndpointName): Command {
+  const names = PARAMETERS[endpoint].flatMap((name) => [name, name.replaceAll('_', '-')])
   const text = (name: string) => [name, { type: 'string' as const }] as const
   return {
-    usage: `${PARAMETERS[question].map((name) => `[--${name.replaceAll('_', '-')} …] `).join('')}\
+    usage: `${PARAMETERS[endpoint].map((name) => `[--${name.replaceAll('_', '-')} …] `).join('')}\
 [--clock ISO] [--data DIR] [--json]`,
-    about: `${ABOUT[question]} With --data from a folder alone, in a throw-away database.`,
+    about: `${SUMMARIES[endpoint]} With --data: from a folder only, in a temporary database.`,
     options: {
       ...Object.fromEntries([...names, 'clock', 'data'].map(text)),
       json: { type: 'boolean' },
     },
     isTrial: ({ data }) => data !== undefined,
-    run: (invocation) => ask(ports, question, invocation),
+    run: (invocation) => runQuery(ports, endpoint, invocation),
   }
 }
 
-async function ask(
+async function runQuery(
   { database, clock }: Ports,
-  question: Question,
+  endpoint: EndpointName,
   { values, write, tell }: Invocation,
 ): Promise<number> {
   const now = values['clock'] === undefined ? clock.now() : instantOf(String(values['clock']))
@@ -106,24 +106,24 @@ async function ask(
   if (typeof data === 'string') {
     const until = now.toISOString().slice(0, 10)
     const loaded = await loadFolder(database, { now: () => now }, data, until)
-    await tell(asideText(loaded))
+    await tell(unusedText(loaded))
     if (loaded.days === 0) {
       await tell(`No notice in ${data} was published by ${until}.\n`)
       return 1
     }
   }
-  const given: Given = Object.fromEntries(
-    PARAMETERS[question].flatMap((name) => {
+  const parameters: QueryParameters = Object.fromEntries(
+    PARAMETERS[endpoint].flatMap((name) => {
       const value = values[name] ?? values[name.replaceAll('_', '-')]
       return value === undefined ? [] : [[name, value] as const]
     }),
   )
-  const answered = await answer(database, question, given, now)
-  if (!answered) {
+  const response = await answer(database, endpoint, parameters, now)
+  if (!response) {
     await tell('There is no complete snapshot yet: load a folder, or run backfill.\n')
     return 1
   }
-  await write(`${JSON.stringify(answered, null, values['json'] ? undefined : 2)}\n`)
+  await write(`${JSON.stringify(response, null, values['json'] ? undefined : 2)}\n`)
   return 0
 }
 

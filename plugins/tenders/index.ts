@@ -1,6 +1,6 @@
 import { type Call, type DataPlugin, defineService, Reply, usd } from 'agenthub/plugin'
-import { answer, type Question } from './answers/answer.ts'
-import type { Given } from './answers/query.ts'
+import { answer, type EndpointName } from './answers/answer.ts'
+import type { QueryParameters } from './answers/query.ts'
 import { briefInput, briefOutput, changesInput, feedInput, listOutput } from './answers/schemas.ts'
 import { commandsOf } from './commands.ts'
 import { ingestionCommands } from './ingest/commands.ts'
@@ -25,12 +25,12 @@ const tenders: DataPlugin = {
     const store = openStore(database, clock)
     const ingestion = createIngestion({ host: { ...host, clock }, database, store })
     const prepared = once(() => (sandbox ? loadSamples(database, clock) : Promise.resolve()))
-    const ask = async (question: Question, { input, charge }: Call<Given>) => {
+    const ask = async (endpoint: EndpointName, { input, charge }: Call<QueryParameters>) => {
       await prepared()
-      const answered = await answer(database, question, input, clock.now())
-      if (!answered) return new Reply(NOTHING_YET, { status: 503 })
-      if (answered.stale) charge(usd('0')) // reported as such, and free of charge
-      return answered
+      const response = await answer(database, endpoint, input, clock.now())
+      if (!response) return new Reply(NOTHING_YET, { status: 503 })
+      if (response.stale) charge(usd('0')) // reported as such, and free of charge
+      return response
     }
     return defineService({
       slug: 'tenders',

@@ -11,6 +11,8 @@ export const KINDS = [
   'completion',
 ] as const
 export type Kind = (typeof KINDS)[number]
+/** Kinds of notices that announce something to compete for, now or later. */
+export const CALL_KINDS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
 
 /** In the words and the language of the buyer; `lang` is ISO 639-2/T, as in `deu`. */
 export interface Text {
@@ -106,7 +108,7 @@ export interface ChangedSection {
   readonly documentsDate: string | null
 }
 
-/** A field with its old and its new value, as F14 has them; the values are normalised. */
+/** A field with its old and its new value, as F14 has them; the values are normalized. */
 export interface Correction {
   readonly field: FieldId
   /** Null for the procedure, and if `lotIds` or `lotText` says more. */

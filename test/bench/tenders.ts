@@ -6,7 +6,7 @@ import { openPlugin } from '../../core/catalog/services/open-plugin.ts'
 import { systemClock } from '../../core/clock.ts'
 import { startEmbedded } from '../../core/db/embedded.ts'
 import { createLog } from '../../core/log.ts'
-import { answer, type Question } from '../../plugins/tenders/answers/answer.ts'
+import { answer, type EndpointName } from '../../plugins/tenders/answers/answer.ts'
 import plugin from '../../plugins/tenders/index.ts'
 import { readNotice } from '../../plugins/tenders/parse/notice.ts'
 import { openStore } from '../../plugins/tenders/store/store.ts'
@@ -23,7 +23,7 @@ const NOW = new Date('2026-11-20T09:30:00Z')
 const MB = 1e6
 
 /** Typical customer queries, each with its own filters. */
-const QUESTIONS: readonly (readonly [Question, Record<string, unknown>])[] = [
+const QUESTIONS: readonly (readonly [EndpointName, Record<string, unknown>])[] = [
   ['feed', {}],
   ['feed', { country: 'DEU' }],
   ['feed', { cpv_prefix: '0931', status: 'open' }],
@@ -116,7 +116,7 @@ async function storeDay(database: Database) {
 
 async function askMany(database: Database) {
   const figures: Record<string, number> = {} // the first brief after a day was closed is read anew
-  const times = new Map<Question, number[]>()
+  const times = new Map<EndpointName, number[]>()
   const rows: (string | number)[][] = []
   for (const [question, given] of QUESTIONS) {
     const start = performance.now()

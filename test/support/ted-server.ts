@@ -51,7 +51,7 @@ export interface Odd {
   readonly cutAt?: number
 }
 
-export interface Behaviour {
+export interface Behavior {
   /** Returns a response that replaces the usual one; `before` lists all earlier requests. */
   readonly odd?: (asked: Asked, before: readonly Asked[]) => Odd | undefined
   /** Number of 202 responses before a document is ready. @defaultValue 1 */
@@ -62,14 +62,14 @@ export interface Behaviour {
 const FIELDS = new Set(['publication-number', 'publication-date', 'ojs-number', 'notice-version'])
 const KEYS = new Set(['query', 'fields', 'limit', 'scope', 'paginationMode', 'iterationNextToken'])
 
-export async function startTed(issues: Issue[], behaviour: Behaviour = {}): Promise<TedServer> {
+export async function startTed(issues: Issue[], behavior: Behavior = {}): Promise<TedServer> {
   const asked: Asked[] = []
   const looks = new Map<string, number>()
   const tokens = new Map<string, { readonly query: string; readonly from: number }>()
   const usual = async ({ path, body }: Asked): Promise<Odd> => {
     if (path === '/v3/notices/search') return search(issues, tokens, body)
     const [, number = ''] = /^\/en\/notice\/(\d+-\d{4})\/xml$/.exec(path) ?? []
-    if (number !== '') return document(issues, looks, number, behaviour.rendering ?? 1)
+    if (number !== '') return document(issues, looks, number, behavior.rendering ?? 1)
     const [, year, ordinal] = /^\/packages\/daily\/(\d{4})(\d{5})$/.exec(path) ?? []
     const issue = issues.find(({ ojs }) => ojs === `${Number(ordinal)}/${year}`)
     return issue ? { body: await packageOf(issue) } : { status: 404, body: 'not found' }
@@ -81,13 +81,13 @@ export async function startTed(issues: Issue[], behaviour: Behaviour = {}): Prom
     const one = { method, path, body, userAgent, at: performance.now() }
     const before = [...asked]
     asked.push(one)
-    send(response, behaviour.odd?.(one, before) ?? (await usual(one)))
+    send(response, behavior.odd?.(one, before) ?? (await usual(one)))
   }
   const server = createServer((request, response) => {
     handle(request, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => {
-    server.listen(behaviour.port ?? 0, '127.0.0.1', resolve)
+    server.listen(behavior.port ?? 0, '127.0.0.1', resolve)
   })
   return {
     port: (server.address() as AddressInfo).port,

@@ -1,14 +1,14 @@
 import type { Transaction } from 'agenthub/plugin'
 import { changeOf } from './changes.ts'
-import type { Standing } from './envelope.ts'
-import { issueOf, MOST, totalOf } from './issue.ts'
+import type { NewestSnapshot } from './envelope.ts'
+import { ENTRIES_MAX, issueOf, totalOf } from './issue.ts'
 import { itemOf } from './item.ts'
 import { itemsOf } from './items.ts'
 
 const WEEK = 7 * 86_400_000
 
 /** New tenders, official changes, and tenders that close within seven days. */
-export async function brief(transaction: Transaction, at: Standing, now: Date) {
+export async function brief(transaction: Transaction, at: NewestSnapshot, now: Date) {
   const { day, ojs, stale } = at
   const until = new Date(now.getTime() + WEEK)
   const { published, changed, counts } = await issueOf(transaction, at)
@@ -40,7 +40,7 @@ async function closingWithin(transaction: Transaction, now: Date, until: Date) {
      )
      SELECT id, count(*) OVER () AS total FROM near WHERE next <= $2
      ORDER BY next, score DESC, number LIMIT $4`,
-    [now, until, now.toISOString().slice(0, 10), MOST],
+    [now, until, now.toISOString().slice(0, 10), ENTRIES_MAX],
   )
   return rows
 }

@@ -3,9 +3,10 @@ import type { Change } from '../domain/change.ts'
 import type { Verification } from '../domain/enums.ts'
 import { labelOf } from '../domain/relevance.ts'
 import type { Tender } from '../domain/tender.ts'
+import { TENTHS } from '../store/rows.ts'
 import { countOf } from './count.ts'
 import { namesOfCodes } from './cpv-names.ts'
-import type { Standing } from './envelope.ts'
+import type { NewestSnapshot } from './envelope.ts'
 import { currentOf, estimateOf } from './item.ts'
 import { itemsOf } from './items.ts'
 import type { ChangesQuery } from './query.ts'
@@ -33,7 +34,7 @@ export interface KeyRow {
 /** Adds the items of changes and of their tenders. */
 export async function rowsOf(
   transaction: Transaction,
-  at: Pick<Standing, 'edition'>,
+  at: Pick<NewestSnapshot, 'edition'>,
   rows: readonly KeyRow[],
 ): Promise<ChangeRow[]> {
   const ids = [...new Set(rows.flatMap(({ tender }) => tender ?? []))]
@@ -51,7 +52,7 @@ export async function rowsOf(
 export async function changes(
   transaction: Transaction,
   query: ChangesQuery,
-  at: Standing,
+  at: NewestSnapshot,
   now: Date,
 ) {
   const { edition } = at
@@ -78,8 +79,6 @@ export async function changes(
   const items = await rowsOf(transaction, at, rows)
   return { total, items: items.map((row) => changeOf(row, now)) }
 }
-
-const TENTHS = 10
 
 /** Builds the item of a change, with what is needed to act on it as of an instant. */
 export function changeOf({ item, tender, detected_at: detectedAt, score }: ChangeRow, now: Date) {

@@ -1,6 +1,6 @@
 import type { Transaction } from 'agenthub/plugin'
 
-interface Counting {
+interface CountQuery {
   readonly table: 'tender' | 'change'
   /** Conditions and their values; the instant is not part of the cache key. */
   readonly text: string
@@ -10,19 +10,19 @@ interface Counting {
   readonly now: Date
 }
 
-interface Counted {
+interface CachedCount {
   readonly total: number
   /** Instants, in ms, between which the total is valid. */
   readonly from: number
   readonly until: number
 }
 
-const MOST = 1_000
-const counts = new Map<string, Counted>()
+const COUNTS_MAX = 1_000
+const counts = new Map<string, CachedCount>()
 
 /** Cached until the next tender closes, the day ends or a snapshot closes: counting is slow. */
-export async function countOf(transaction: Transaction, counting: Counting): Promise<number> {
-  const { table, text, values, edition, now } = counting
+export async function countOf(transaction: Transaction, query: CountQuery): Promise<number> {
+  const { table, text, values, edition, now } = query
   const others = values.filter((value) => value !== now)
   const key = JSON.stringify([table, text, others, edition])
   const known = counts.get(key)
@@ -33,7 +33,7 @@ export async function countOf(transaction: Transaction, counting: Counting): Pro
     values,
   )
   const total = Number(rows[0]?.total ?? 0n)
-  if (counts.size >= MOST) counts.clear()
+  if (counts.size >= COUNTS_MAX) counts.clear()
   counts.set(key, { total, from: instant, until: await nextClosing(transaction, now) })
   return total
 }

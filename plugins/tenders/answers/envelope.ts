@@ -6,7 +6,7 @@ import type { Page } from './query.ts'
 const ATTRIBUTION = '© European Union, https://ted.europa.eu; reused under Decision 2011/833/EU'
 
 /** The newest complete snapshot, which responses are as of. */
-export interface Standing {
+export interface NewestSnapshot {
   readonly closedAt: Date
   readonly day: string
   readonly ojs: string | null
@@ -26,7 +26,10 @@ interface Row {
 }
 
 /** Newest complete snapshot, if any. Live data is stale if a publication day is missing. */
-export async function standing(transaction: Transaction, now: Date): Promise<Standing | undefined> {
+export async function readNewestSnapshot(
+  transaction: Transaction,
+  now: Date,
+): Promise<NewestSnapshot | undefined> {
   const today = now.toISOString().slice(0, 10)
   const { rows } = await transaction.query<Row>(
     `SELECT s.closed_at, s.day, s.ojs, s.source, EXISTS (SELECT FROM snapshot g
@@ -55,7 +58,7 @@ async function hasMissing(transaction: Transaction, last: string, today: string)
 }
 
 /** Members of every response besides its data. */
-export const around = ({ closedAt, source, stale }: Standing) => ({
+export const envelopeOf = ({ closedAt, source, stale }: NewestSnapshot) => ({
   snapshot_as_of: closedAt.toISOString(),
   stale,
   attribution: ATTRIBUTION,

@@ -1,15 +1,15 @@
 import type { Transaction } from 'agenthub/plugin'
 import type { Label, Status } from '../domain/enums.ts'
 import { LABEL_MIN, SCORE_MIN } from '../domain/relevance.ts'
+import { CALL_KINDS } from '../model.ts'
+import { TENTHS } from '../store/rows.ts'
 import { countOf } from './count.ts'
-import type { Standing } from './envelope.ts'
+import type { NewestSnapshot } from './envelope.ts'
 import { itemOf } from './item.ts'
 import { itemsOf } from './items.ts'
 import type { FeedQuery } from './query.ts'
 
-/** Statuses of tenders that can still be won or are planned. */
-const CALLS = ['planning', 'consultation', 'competition'] as const
-/** States with a possible future deadline: few rows, however many tenders there are. */
+/** Statuses with a possible future deadline: few rows, however many tenders there are. */
 const LIVE: readonly Status[] = ['open', 'planned', 'unclear']
 
 /** SQL conditions by status at the instant `$1`. */
@@ -25,10 +25,13 @@ const STATUS: Readonly<Record<Status, string>> = {
   unsuccessful: "state = 'unsuccessful'",
 }
 
-const TENTHS = 10
-
 /** Finds the tenders that match a query, best first, and their total count. */
-export async function feed(transaction: Transaction, query: FeedQuery, at: Standing, now: Date) {
+export async function feed(
+  transaction: Transaction,
+  query: FeedQuery,
+  at: NewestSnapshot,
+  now: Date,
+) {
   const { text, values } = filtersOf(query, now)
   const page = { text, values, limits: [query.limit, query.offset] }
   const live = LIVE.filter((status) => status === query.status || isLive(query))
@@ -40,11 +43,11 @@ export async function feed(transaction: Transaction, query: FeedQuery, at: Stand
   return { total, items: ids.map((id) => itemOf(items.get(id)!, now)) }
 }
 
-/** Builds the conditions; by default tenders that can still be won or are planned. */
+/** Returns true if a query without a status includes tenders that can still be won. */
 const isLive = ({ kind, status }: FeedQuery): boolean =>
-  status === undefined && (kind === undefined || CALLS.some((call) => call === kind))
+  status === undefined && (kind === undefined || CALL_KINDS.has(kind))
 
-interface Asked {
+interface PageQuery {
   /** SQL conditions and their values. */
   readonly text: string
   readonly values: readonly unknown[]
@@ -52,7 +55,7 @@ interface Asked {
   readonly limits: readonly number[]
 }
 
-interface Found {
+interface PageIds {
   readonly ids: readonly string[]
   readonly total: number
 }
@@ -60,9 +63,9 @@ interface Found {
 /** Orders equal scores by next deadline, computed only for scores on the page. */
 async function livePage(
   transaction: Transaction,
-  { text, values, limits }: Asked,
+  { text, values, limits }: PageQuery,
   statuses: readonly Status[],
-): Promise<Found> {
+): Promise<PageIds> {
   const [limit, offset] = [`$${values.length + 1}`, `$${values.length + 2}`]
   const rowsOf = (status: Status): string =>
     `SELECT id, score, number FROM tender WHERE ${STATUS[status]} AND ${text}`
@@ -90,10 +93,10 @@ async function livePage(
 /** Reads tenders without a future deadline in index order, because there are many. */
 async function settledPage(
   transaction: Transaction,
-  { text, values, limits }: Asked,
+  { text, values, limits }: PageQuery,
   status: Status | undefined,
   { edition, now }: { readonly edition: string; readonly now: Date },
-): Promise<Found> {
+): Promise<PageIds> {
   const all = status ? `${STATUS[status]} AND ${text}` : text
   const total = await countOf(transaction, { table: 'tender', text: all, values, edition, now })
   const { rows } = await transaction.query<{ id: string }>(
@@ -104,7 +107,7 @@ async function settledPage(
   return { ids: rows.map(({ id }) => id), total }
 }
 
-/** Conditions on `tender`; the first value is the instant, the second its date. */
+/** Builds the conditions on `tender`; the first value is the instant, the second its date. */
 function filtersOf(query: FeedQuery, now: Date): { text: string; values: unknown[] } {
   const values: unknown[] = [now, now.toISOString().slice(0, 10)]
   const parts = ['$1::timestamptz IS NOT NULL', 'first_on <= $2', 'score >= 200']
@@ -120,7 +123,7 @@ function filtersOf(query: FeedQuery, now: Date): { text: string; values: unknown
   if (country) add((value) => `countries @> ARRAY[${value}::text]`, country)
   if (cpvPrefix) add((value) => `cpv @> ARRAY[${value}::text]`, cpvPrefix)
   if (kind) add((value) => `kind = ${value}`, kind)
-  else if (!query.status) add((value) => `kind = ANY (${value})`, CALLS)
+  else if (!query.status) add((value) => `kind = ANY (${value})`, [...CALL_KINDS])
   return { text: parts.join(' AND '), values }
 }
 

@@ -1,11 +1,11 @@
 import type { Transaction } from 'agenthub/plugin'
 import type { Tender } from '../domain/tender.ts'
 import { type ChangeRow, type KeyRow, OFFICIAL, rowsOf } from './changes.ts'
-import type { Standing } from './envelope.ts'
+import type { NewestSnapshot } from './envelope.ts'
 import { itemsOf } from './items.ts'
 
 /** Maximum entries per list of the brief; `counts` has the totals. */
-export const MOST = 100
+export const ENTRIES_MAX = 100
 
 /** New tenders and changes of one publication day, best first. */
 interface Issue {
@@ -19,7 +19,7 @@ let kept: { readonly of: string; readonly issue: Issue } | undefined
 /** Latest publication day, cached until another snapshot is closed. */
 export async function issueOf(
   transaction: Transaction,
-  { edition, day }: Pick<Standing, 'edition' | 'day'>,
+  { edition, day }: Pick<NewestSnapshot, 'edition' | 'day'>,
 ): Promise<Issue> {
   const of = `${edition} ${day}`
   if (kept?.of !== of) kept = { of, issue: await readIssue(transaction, { edition, day }) }
@@ -28,19 +28,19 @@ export async function issueOf(
 
 async function readIssue(
   transaction: Transaction,
-  at: Pick<Standing, 'edition' | 'day'>,
+  at: Pick<NewestSnapshot, 'edition' | 'day'>,
 ): Promise<Issue> {
   const published = await transaction.query<{ id: string; total: bigint }>(
     `SELECT id, count(*) OVER () AS total FROM tender
      WHERE called_on @> ARRAY[$1::date] AND score >= 200
      ORDER BY score DESC, number LIMIT $2`,
-    [at.day, MOST],
+    [at.day, ENTRIES_MAX],
   )
   const changed = await transaction.query<KeyRow & { total: bigint }>(
     `SELECT id, tender, detected_at, score, count(*) OVER () AS total FROM change
      WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
      ORDER BY score DESC, id LIMIT $3`,
-    [at.day, OFFICIAL, MOST],
+    [at.day, OFFICIAL, ENTRIES_MAX],
   )
   const ids = published.rows.map(({ id }) => id)
   const items = await itemsOf(transaction, at, 'tender', ids)

@@ -2,7 +2,7 @@ import type { LotAward } from '../domain/awards.ts'
 import type { Status } from '../domain/enums.ts'
 import { isSymbolic } from '../domain/estimates.ts'
 import type { LotItem, State, Tender } from '../domain/tender.ts'
-import type { Amount, Deadline } from '../model.ts'
+import { type Amount, CALL_KINDS, type Deadline } from '../model.ts'
 import { effectiveOf } from '../store/rows.ts'
 import { namesOfCodes } from './cpv-names.ts'
 
@@ -73,15 +73,13 @@ const nextOf = (lots: readonly LotItem[], now: Date) =>
     .filter(({ closesAt }) => closesAt > now.getTime())
     .sort((a, b) => a.closesAt - b.closesAt)[0]
 
-const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
-
-/** Returns true while a lot that is not canceled has time, or if no deadline is published. */
+/** Status of a tender; open while a lot that is not canceled has time, or without a deadline. */
 function statusOf(state: State, { kind, lots, lapses_at: lapses }: Tender, now: Date): Status {
   if (state === 'planned') {
     return lapses === null || Date.parse(lapses) > now.getTime() ? 'planned' : 'lapsed'
   }
   if (state !== 'timed') return state
-  if (!CALLS.has(kind)) return 'closed'
+  if (!CALL_KINDS.has(kind)) return 'closed'
   const running = lots.filter((lot) => lot.state !== 'cancelled')
   const ends = running.flatMap(({ deadlines }) => effectiveOf(deadlines)?.closesAt ?? [])
   const last = ends.length > 0 ? Math.max(...ends) : lapses ? Date.parse(lapses) : Infinity
@@ -91,7 +89,7 @@ function statusOf(state: State, { kind, lots, lapses_at: lapses }: Tender, now: 
 function lotOf(lot: LotItem, { kind }: Tender, now: Date) {
   const { state, deadlines, estimated_value, framework_max, award, ...shown } = lot
   const end = effectiveOf(deadlines)
-  const open = CALLS.has(kind) && (end === undefined || end.closesAt > now.getTime())
+  const open = CALL_KINDS.has(kind) && (end === undefined || end.closesAt > now.getTime())
   return {
     ...shown,
     status: state === 'timed' ? (open ? 'open' : 'closed') : state,

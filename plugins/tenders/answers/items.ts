@@ -2,20 +2,20 @@ import type { Transaction } from 'agenthub/plugin'
 import { LRUCache } from 'lru-cache'
 import type { Change } from '../domain/change.ts'
 import type { Tender } from '../domain/tender.ts'
-import type { Standing } from './envelope.ts'
+import type { NewestSnapshot } from './envelope.ts'
 
 interface Items {
   readonly tender: Tender
   readonly change: Change
 }
 
-/** Parsed items by edition, table and id: the same ones are returned again and again. */
+/** Cache of parsed items by edition, table and id, because the same ones are returned often. */
 const known = new LRUCache<string, Tender | Change>({ max: 2_000 })
 
 /** Reads tenders or changes by id. An edition's items never change. */
 export async function itemsOf<T extends keyof Items>(
   transaction: Transaction,
-  { edition }: Pick<Standing, 'edition'>,
+  { edition }: Pick<NewestSnapshot, 'edition'>,
   table: T,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, Items[T]>> {

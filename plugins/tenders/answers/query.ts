@@ -15,7 +15,7 @@ import { KINDS, type Kind } from '../model.ts'
 import { COUNTRIES, countryOf } from '../parse/countries.ts'
 
 /** Raw query parameters: JSON values from a request, text from the command line. */
-export type Given = Readonly<Record<string, unknown>>
+export type QueryParameters = Readonly<Record<string, unknown>>
 
 export const LIMIT = { default: 25, max: 100 } as const
 export const OFFSET_MAX = 10_000
@@ -44,30 +44,30 @@ export interface ChangesQuery extends Page {
 }
 
 /** @throws Refusal that names the parameter and its allowed values */
-export const feedQuery = (given: Given): FeedQuery => ({
-  country: country(given['country']),
-  cpvPrefix: cpvPrefix(given['cpv_prefix']),
-  kind: oneOf('kind', given['kind'], KINDS),
-  label: oneOf('label', given['label'], LABELS),
-  minScore: number('min_score', given['min_score'], 0, 100),
-  status: oneOf('status', given['status'], STATUSES),
-  ...page(given),
+export const feedQuery = (parameters: QueryParameters): FeedQuery => ({
+  country: country(parameters['country']),
+  cpvPrefix: cpvPrefix(parameters['cpv_prefix']),
+  kind: oneOf('kind', parameters['kind'], KINDS),
+  label: oneOf('label', parameters['label'], LABELS),
+  minScore: number('min_score', parameters['min_score'], 0, 100),
+  status: oneOf('status', parameters['status'], STATUSES),
+  ...page(parameters),
 })
 
 /** @throws Refusal that names the parameter and its allowed values */
-export const changesQuery = (given: Given): ChangesQuery => ({
-  event: oneOf('event', given['event'], EVENTS),
-  signal: oneOf('signal', given['signal'], SIGNALS),
-  verification: oneOf('verification_status', given['verification_status'], VERIFICATIONS),
-  country: country(given['country']),
-  cpvPrefix: cpvPrefix(given['cpv_prefix']),
-  minScore: number('min_score', given['min_score'], 0, 100),
-  ...page(given),
+export const changesQuery = (parameters: QueryParameters): ChangesQuery => ({
+  event: oneOf('event', parameters['event'], EVENTS),
+  signal: oneOf('signal', parameters['signal'], SIGNALS),
+  verification: oneOf('verification_status', parameters['verification_status'], VERIFICATIONS),
+  country: country(parameters['country']),
+  cpvPrefix: cpvPrefix(parameters['cpv_prefix']),
+  minScore: number('min_score', parameters['min_score'], 0, 100),
+  ...page(parameters),
 })
 
-const page = (given: Given): Page => ({
-  limit: whole('limit', given['limit'], 1, LIMIT.max) ?? LIMIT.default,
-  offset: whole('offset', given['offset'], 0, OFFSET_MAX) ?? 0,
+const page = (parameters: QueryParameters): Page => ({
+  limit: whole('limit', parameters['limit'], 1, LIMIT.max) ?? LIMIT.default,
+  offset: whole('offset', parameters['offset'], 0, OFFSET_MAX) ?? 0,
 })
 
 const refused = (name: string, detail: string, extras: Record<string, unknown> = {}): Refusal =>

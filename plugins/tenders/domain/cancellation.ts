@@ -1,5 +1,5 @@
 import type { ChangedSection, Notice } from '../model.ts'
-import { type Held, isCall } from './tracks.ts'
+import { type HashedNotice, isCall } from './tracks.ts'
 
 const PROCEDURE = /^(PROCEDURE|)$/i
 
@@ -12,7 +12,7 @@ export function lotsNamed(sections: readonly ChangedSection[]): string[] {
 }
 
 /** Returns true if the call, or one of its lots, is canceled and was not published anew since. */
-export const isCancelled = (notices: readonly Held[], lotId: string | null): boolean =>
+export const isCancelled = (notices: readonly HashedNotice[], lotId: string | null): boolean =>
   notices.reduce((cancelled, { notice }) => {
     if (!isCall(notice) || notice.type === 'F14') return cancelled
     if (cancels(notice, lotId)) return true
@@ -26,11 +26,11 @@ function cancels({ changes }: Notice, lotId: string | null): boolean {
 }
 
 /** A later restatement reopens what was canceled if it can still be won. */
-function reopens(notice: Notice, lotId: string | null, notices: readonly Held[]): boolean {
+function reopens(notice: Notice, lotId: string | null, notices: readonly HashedNotice[]): boolean {
   if (notice.changes?.reasons.includes('cancel')) return false
   const ends = notice.lots.flatMap(({ deadlines }) => deadlines.map(({ latest }) => latest))
   const published = Date.parse(notice.publishedOn)
   if (ends.length > 0 && ends.every((end) => end < published)) return false
-  const ofLot = lotId !== null && !notices.some((held) => cancels(held.notice, null))
+  const ofLot = lotId !== null && !notices.some(({ notice: other }) => cancels(other, null))
   return !ofLot || lotsNamed(notice.changes?.sections ?? []).includes(lotId)
 }

@@ -37,7 +37,7 @@ export interface Evidence {
   readonly method: 'structured_diff' | 'official_text' | 'f14_old_new' | 'result_code'
   readonly source_publication_number: string
   readonly changed_publication_number: string | null
-  /** The notice that this notice claims to change, whether we have it or not. */
+  /** The notice that this notice claims to change, stored or not. */
   readonly reference: string | null
   readonly xpath: string
   readonly reason_codes: readonly string[]
@@ -72,7 +72,7 @@ export const linksOf = (number: string): OfficialLinks => ({
 })
 
 const LOT = "/*/cac:ProcurementProjectLot[cbc:ID='{lot}']"
-const X = '/*/ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
+const EXTENSION = '/*/ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
 const PROJECT: Readonly<Partial<Record<FieldId, string>>> = {
   'BT-27': 'cac:RequestedTenderTotal/cbc:EstimatedOverallContractAmount',
   'BT-271': 'cac:RequestedTenderTotal//efbc:FrameworkMaximumAmount',
@@ -89,11 +89,11 @@ const OTHER: Readonly<Partial<Record<FieldId, string>>> = {
   'BT-15': `${LOT}/cac:TenderingTerms/cac:CallForTendersDocumentReference//cbc:URI`,
   'BT-18': `${LOT}/cac:TenderingTerms/cac:TenderRecipientParty/cbc:EndpointID`,
   'BT-137': '/*/cac:ProcurementProjectLot/cbc:ID',
-  'BT-718': `${X}/efac:Changes/efac:Change/efbc:ProcurementDocumentsChangeIndicator`,
-  'BT-140': `${X}/efac:Changes/efac:ChangeReason/cbc:ReasonCode`,
-  'BT-141': `${X}/efac:Changes/efac:Change/efbc:ChangeDescription`,
-  'BT-142': `${X}/efac:NoticeResult/efac:LotResult/cbc:TenderResultCode`,
-  'BT-1501': `${X}/efac:ContractModification/efbc:ChangedNoticeIdentifier`,
+  'BT-718': `${EXTENSION}/efac:Changes/efac:Change/efbc:ProcurementDocumentsChangeIndicator`,
+  'BT-140': `${EXTENSION}/efac:Changes/efac:ChangeReason/cbc:ReasonCode`,
+  'BT-141': `${EXTENSION}/efac:Changes/efac:Change/efbc:ChangeDescription`,
+  'BT-142': `${EXTENSION}/efac:NoticeResult/efac:LotResult/cbc:TenderResultCode`,
+  'BT-1501': `${EXTENSION}/efac:ContractModification/efbc:ChangedNoticeIdentifier`,
 }
 
 /** XPath of the new value in the document. */

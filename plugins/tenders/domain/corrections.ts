@@ -2,7 +2,7 @@ import type { Correction, Deadline, FieldValue, Lot, Notice } from '../model.ts'
 import { deadlineOf } from '../parse/deadline.ts'
 import { lotsAmong } from '../parse/lot-names.ts'
 import { distinct } from '../parse/values.ts'
-import type { Held } from './tracks.ts'
+import type { HashedNotice } from './tracks.ts'
 
 /** A correction whose lots and clock are those of the corrected call. */
 interface AppliedCorrection extends Correction {
@@ -61,15 +61,15 @@ function isMistyped(
   call: Notice | undefined,
 ): boolean {
   if (after?.type !== 'instant') return false
-  const held = call?.lots.flatMap(({ deadlines }) => deadlines)[0]?.local
-  const old = before?.type === 'instant' ? before.local : (held ?? publishedOn)
+  const known = call?.lots.flatMap(({ deadlines }) => deadlines)[0]?.local
+  const old = before?.type === 'instant' ? before.local : (known ?? publishedOn)
   const ms = (local: string): number => Date.parse(`${local.slice(0, 10)}T00:00:00Z`)
   const move = ms(after.local) - ms(old)
   return Math.abs(move) > YEAR_MS || (move < 0 && ms(after.local) < ms(publishedOn))
 }
 
 /** Applies the corrections of F14 to the call; suspect and unresolved ones change nothing. */
-export function withCorrections(call: Notice, notices: readonly Held[]): Notice {
+export function withCorrections(call: Notice, notices: readonly HashedNotice[]): Notice {
   const since = notices
     .filter(({ notice }) => notice.type === 'F14' && notice.publishedOn >= call.publishedOn)
     .flatMap(({ notice }) => correctionsFor(notice, call))

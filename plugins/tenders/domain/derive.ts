@@ -3,14 +3,14 @@ import type { Change } from './change.ts'
 import { changesOf } from './detect.ts'
 import { relevanceOf } from './relevance.ts'
 import { type Tender, tenderOf } from './tender.ts'
-import { type Held, lastCall, type Track, tracksOf } from './tracks.ts'
+import { type HashedNotice, lastCall, type Track, tracksOf } from './tracks.ts'
 
 export interface Derived {
   readonly tenders: readonly Tender[]
   readonly changes: readonly TenderChange[]
 }
 
-/** A change with what it is searched by. */
+/** Change with the columns by which it is searched. */
 export type TenderChange = Change & {
   readonly score: number
   /** Id of the tender; null if it is not published. */
@@ -18,8 +18,8 @@ export type TenderChange = Change & {
   readonly codes: readonly string[]
 }
 
-/** Independent of the order of arrival: a late notice corrects everything it affects. */
-export function derive(family: readonly Held[]): Derived {
+/** Derives tenders and changes, whatever the order of arrival: a late notice corrects all. */
+export function derive(family: readonly HashedNotice[]): Derived {
   const tracks = tracksOf(family)
   const found = tracks.map((track) => {
     const changes = changesOf(track)

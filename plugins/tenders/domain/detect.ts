@@ -1,23 +1,25 @@
 import type { FieldValue, Notice } from '../model.ts'
+import { buildChange, idWithValues } from './build-change.ts'
 import { isCancelled, lotsNamed } from './cancellation.ts'
 import type { Change } from './change.ts'
 import { correctionsFor } from './corrections.ts'
+import type { DetectedChange } from './detected-change.ts'
 import type { Event, Signal } from './enums.ts'
-import { aligned, type Difference, differences, factsOf } from './facts.ts'
-import type { Found } from './found.ts'
+import { alignLots, type Difference, differences, factsOf } from './facts.ts'
 import { impactOf } from './impact.ts'
 import { contradicts, movesDeadline, namesDeadline } from './official-text.ts'
-import { idWithValues, tell } from './tell.ts'
-import { type Held, inOrder, isCall, lastCall, type Track } from './tracks.ts'
+import { byPublication, type HashedNotice, isCall, lastCall, type Track } from './tracks.ts'
 
 /** Detects all changes of a call, in the order of its notices. */
 export function changesOf(track: Track): Change[] {
-  const notices = [...track.notices].sort(inOrder)
+  const notices = [...track.notices].sort(byPublication)
   return distinctChanges(
-    notices.flatMap((held, at) => {
+    notices.flatMap((current, at) => {
       const earlier = notices.slice(0, at)
       const before = lastCall({ notices: earlier })
-      return found(held, before, earlier, track).map((each) => tell(each, held, before, track))
+      return detectChanges(current, before, earlier, track).map((each) =>
+        buildChange(each, current, before, track),
+      )
     }),
   )
 }
@@ -37,27 +39,27 @@ function distinctChanges(all: readonly Change[]): Change[] {
 const valuesOf = ({ before, after }: Change): string => JSON.stringify([before, after])
 const hasSameValues = (a: Change, b: Change): boolean => valuesOf(a) === valuesOf(b)
 
-function found(
-  held: Held,
-  before: Held | undefined,
-  earlier: readonly Held[],
+function detectChanges(
+  current: HashedNotice,
+  before: HashedNotice | undefined,
+  earlier: readonly HashedNotice[],
   track: Track,
-): Found[] {
-  const { notice } = held
-  if (notice.type === 'F14') return correctedBy(notice, before?.notice)
+): DetectedChange[] {
+  const { notice } = current
+  if (notice.type === 'F14') return correctionChanges(notice, before?.notice)
   if (!isCall(notice)) {
-    const corrected = correctsOutcome(notice) ? [declared(notice)] : []
-    return [...(before ? outcomeOf(notice) : []), ...corrected]
+    const corrected = correctsOutcome(notice) ? [declaredChange(notice)] : []
+    return [...(before ? outcomeChanges(notice) : []), ...corrected]
   }
   const isWhole = !notice.partial && !before?.notice.partial // search hits have too few facts
   const follows = before !== undefined && isWhole && track.predecessors.has(notice.number)
-  const changed = follows ? changedBetween(before.notice, notice) : []
-  const status = statusOf(notice, earlier)
+  const changed = follows ? compareNotices(before.notice, notice) : []
+  const status = statusChanges(notice, earlier)
   if (!notice.changes) return [...changed, ...status]
-  const documents = documentsOf(notice, follows)
+  const documents = documentChanges(notice, follows)
   const said = [...changed, ...status, ...documents]
   const isMissed = !follows && movesDeadline(notice)
-  return said.length > 0 && !isMissed ? said : [...said, declared(notice)]
+  return said.length > 0 && !isMissed ? said : [...said, declaredChange(notice)]
 }
 
 /** A result that declares changes corrects one; without a reason it is just a result. */
@@ -66,13 +68,13 @@ const correctsOutcome = ({ changes }: Notice): boolean =>
 
 // ── By comparison ───────────────────────────────────────────────────────────────────────────
 
-function changedBetween(before: Notice, after: Notice): Found[] {
-  const same = aligned(before, after)
-  const lots = new Set(before.lots.map(({ id }) => id).filter((id) => hasLot(same, id)))
-  const real = differences(factsOf(before), factsOf(same)).filter(
+function compareNotices(before: Notice, after: Notice): DetectedChange[] {
+  const aligned = alignLots(before, after)
+  const lots = new Set(before.lots.map(({ id }) => id).filter((id) => hasLot(aligned, id)))
+  const real = differences(factsOf(before), factsOf(aligned)).filter(
     ({ lotId }) => lotId === null || lots.has(lotId), // others are new or removed
   )
-  return grouped(real).map(({ difference, lotIds }) => {
+  return mergeByLot(real).map(({ difference, lotIds }) => {
     const isConflicting =
       DEADLINES.has(difference.field) && lotIds.some((id) => contradicts(after, id))
     const official = after.changes ? 'verified' : 'unverified'
@@ -85,7 +87,7 @@ function changedBetween(before: Notice, after: Notice): Found[] {
 const hasLot = ({ lots }: Notice, id: string): boolean => lots.some((lot) => lot.id === id)
 
 /** Merges identical changes of several lots into one. */
-function grouped(all: readonly Difference[]) {
+function mergeByLot(all: readonly Difference[]) {
   const groups = new Map<string, { difference: Difference; lotIds: string[] }>()
   for (const difference of all) {
     const { lotId, field, before, after } = difference
@@ -100,10 +102,9 @@ function grouped(all: readonly Difference[]) {
 const DEADLINES: ReadonlySet<string> = new Set(['BT-131', 'BT-1311', 'BT-630'])
 const VALUES: ReadonlySet<string> = new Set(['BT-27', 'BT-271'])
 
-type Kinded = Pick<Found, 'event' | 'signal'>
-
-function kindOf({ field, before, after }: Difference): Kinded {
-  if (DEADLINES.has(field)) return { signal: 'deadline', event: `deadline_${moved(before, after)}` }
+function kindOf({ field, before, after }: Difference): Pick<DetectedChange, 'event' | 'signal'> {
+  if (DEADLINES.has(field))
+    return { signal: 'deadline', event: `deadline_${deadlineMove(before, after)}` }
   if (VALUES.has(field)) return { signal: 'value', event: valueEvent(before, after) }
   if (field === 'BT-15') return { signal: 'documents', event: 'documents_url_changed' }
   if (field === 'BT-18') return { signal: 'documents', event: 'submission_url_changed' }
@@ -111,7 +112,7 @@ function kindOf({ field, before, after }: Difference): Kinded {
   return { signal: 'scope', event: 'scope_changed' }
 }
 
-function moved(
+function deadlineMove(
   before: FieldValue,
   after: FieldValue,
 ): 'set' | 'removed' | 'extended' | 'shortened' {
@@ -144,35 +145,35 @@ const REASONS: Readonly<Record<string, Event>> = {
 export const isSuspended = ({ changes }: Notice): boolean =>
   changes?.reasons.includes('susp-review') ?? false
 
-function statusOf(notice: Notice, earlier: readonly Held[]): Found[] {
+function statusChanges(notice: Notice, earlier: readonly HashedNotice[]): DetectedChange[] {
   const { reasons = [], sections = [] } = notice.changes ?? {}
   const lotIds = lotsNamed(sections)
-  const coded = reasons.flatMap((code): Found[] => {
+  const coded = reasons.flatMap((code): DetectedChange[] => {
     const event = REASONS[code]
     if (!event) return []
     const signal = event === 'information_released' ? 'other' : 'status'
     const after: FieldValue = { type: 'code', code }
-    return [coding('BT-140', event, signal, after, lotIds)]
+    return [codedChange('BT-140', event, signal, after, lotIds)]
   })
-  const last = earlier.findLast((held) => isCall(held.notice))
+  const last = earlier.findLast((current) => isCall(current.notice))
   const wasSuspended = last !== undefined && isSuspended(last.notice) && !isSuspended(notice)
   const now = { notice, sha256: '' }
   const wasCancelled = isCancelled(earlier, null) && !isCancelled([...earlier, now], null)
-  const goesOn = wasSuspended || wasCancelled
+  const isReopened = wasSuspended || wasCancelled
   const isOver = coded.some(({ event }) => event === 'cancelled')
   const after: FieldValue = { type: 'code', code: reasons[0] ?? 'update-add' }
-  return goesOn && !isOver
-    ? [...coded, coding('BT-140', 'reopened', 'status', after, lotIds)]
+  return isReopened && !isOver
+    ? [...coded, codedChange('BT-140', 'reopened', 'status', after, lotIds)]
     : coded
 }
 
-const coding = (
+const codedChange = (
   field: 'BT-140' | 'BT-142' | 'BT-1501',
   event: Event,
   signal: Signal,
   after: FieldValue,
   lotIds: readonly string[],
-): Found => ({
+): DetectedChange => ({
   difference: { lotId: null, field, before: null, after },
   event,
   signal,
@@ -182,7 +183,7 @@ const coding = (
 })
 
 /** BT-718. */
-function documentsOf({ changes }: Notice, follows: boolean): Found[] {
+function documentChanges({ changes }: Notice, follows: boolean): DetectedChange[] {
   const sections = (changes?.sections ?? []).filter(({ documents }) => documents)
   if (sections.length === 0) return []
   const code = sections.find(({ documentsDate }) => documentsDate)?.documentsDate ?? 'true'
@@ -199,7 +200,7 @@ function documentsOf({ changes }: Notice, follows: boolean): Found[] {
 }
 
 /** A correction whose old value is unknown or only in its text. */
-function declared(notice: Notice): Found {
+function declaredChange(notice: Notice): DetectedChange {
   const lotIds = lotsNamed(notice.changes?.sections ?? [])
   const conflict = notice.lots.some(({ id }) => contradicts(notice, id))
   const deadline = namesDeadline(notice)
@@ -216,8 +217,8 @@ function declared(notice: Notice): Found {
 }
 
 /** F14 contains both values. One whose lots cannot be identified is declared only. */
-function correctedBy(notice: Notice, call: Notice | undefined): Found[] {
-  const real = correctionsFor(notice, call).map((each): Found => {
+function correctionChanges(notice: Notice, call: Notice | undefined): DetectedChange[] {
+  const real = correctionsFor(notice, call).map((each): DetectedChange => {
     const { ids, unresolved, lotText, suspect } = each
     return {
       difference: { ...each, lotId: ids.length === 1 ? (ids[0] ?? null) : null },
@@ -228,15 +229,15 @@ function correctedBy(notice: Notice, call: Notice | undefined): Found[] {
       ...(unresolved && lotText !== undefined && { lotText }),
     }
   })
-  const isTold = real.some(({ signal }) => signal === 'deadline') || !movesDeadline(notice)
-  return real.length > 0 && isTold ? real : [...real, declared(notice)]
+  const isReported = real.some(({ signal }) => signal === 'deadline') || !movesDeadline(notice)
+  return real.length > 0 && isReported ? real : [...real, declaredChange(notice)]
 }
 
-/** Detects outcomes, only of calls that we have seen. */
-function outcomeOf(notice: Notice): Found[] {
+/** Detects outcomes, only of calls that are stored. */
+function outcomeChanges(notice: Notice): DetectedChange[] {
   if (notice.kind === 'cont-modif') {
     const after: FieldValue = { type: 'code', code: notice.type }
-    return [coding('BT-1501', 'contract_modified', 'status', after, [])]
+    return [codedChange('BT-1501', 'contract_modified', 'status', after, [])]
   }
   if (notice.kind !== 'result') return []
   const events = [
@@ -247,6 +248,6 @@ function outcomeOf(notice: Notice): Found[] {
     const lots = notice.result?.lots.filter(({ status }) => status === code) ?? []
     const ids = lots.flatMap(({ lotId }) => lotId ?? [])
     const after: FieldValue = { type: 'code', code }
-    return lots.length > 0 ? [coding('BT-142', event, 'status', after, ids)] : []
+    return lots.length > 0 ? [codedChange('BT-142', event, 'status', after, ids)] : []
   })
 }

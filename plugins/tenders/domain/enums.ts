@@ -30,7 +30,7 @@ export const EVENTS = [
 export type Event = (typeof EVENTS)[number]
 
 /**
- * - `verified`: an official change notice whose predecessor we have, with different values; F14,
+ * - `verified`: an official change notice whose predecessor is stored, with different values; F14,
  * which has both values; a code of a result or a cancellation.
  * - `declared`: an official change notice; the old value is unknown or only in its text.
  * - `unverified`: values differ without a change notice.

@@ -39,7 +39,7 @@ export const isSymbolic = ({ amount }: Amount): boolean =>
 
 const FAR_YEARS = 2
 /** Flags deadlines that are no dates, and those far in the future without a dynamic system. */
-export function oddDeadlines({ lots, publishedOn, type }: Notice): string[] {
+export function deadlineFlags({ lots, publishedOn, type }: Notice): string[] {
   const far = Number(publishedOn.slice(0, 4)) + FAR_YEARS
   const isFar = lots.some(
     ({ dps, deadlines }) =>

@@ -71,12 +71,12 @@ export function differences(before: Facts, after: Facts): Difference[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])]
   return keys.flatMap((key) => {
     const [old = null, now = null] = [before.get(key), after.get(key)]
-    return same(old, now) ? [] : [{ ...subjectOf(key), before: old, after: now }]
+    return isEquivalent(old, now) ? [] : [{ ...subjectOf(key), before: old, after: now }]
   })
 }
 
-/** Applies differences: `apply(a, differences(a, b))` equals `b`. */
-export function apply(facts: Facts, found: readonly Difference[]): Facts {
+/** Applies differences: `applyDifferences(a, differences(a, b))` equals `b`. */
+export function applyDifferences(facts: Facts, found: readonly Difference[]): Facts {
   const next = new Map(facts)
   for (const difference of found) {
     if (difference.after === null) next.delete(keyOf(difference))
@@ -86,7 +86,7 @@ export function apply(facts: Facts, found: readonly Difference[]): Facts {
 }
 
 /** Returns true if two values are equivalent: instants by moment, links by target. */
-export function same(a: FieldValue, b: FieldValue): boolean {
+export function isEquivalent(a: FieldValue, b: FieldValue): boolean {
   if (a === null || b === null || a.type !== b.type) return a === b
   return meaningOf(a) === meaningOf(b)
 }
@@ -112,7 +112,7 @@ function meaningOf(value: Exclude<FieldValue, null>): string {
 }
 
 /** Renames new lots of the later notice whose title and CPV show that they are the same. */
-export function aligned(before: Notice, after: Notice): Notice {
+export function alignLots(before: Notice, after: Notice): Notice {
   const known = new Set(before.lots.map(({ id }) => id))
   const gone = before.lots.filter(({ id }) => after.lots.every((lot) => lot.id !== id))
   const lots = after.lots.map((lot) => {

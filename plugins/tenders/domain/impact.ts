@@ -1,16 +1,16 @@
 import type { FieldValue } from '../model.ts'
 import { scaled, unscaled } from '../parse/decimal.ts'
 import type { Impact } from './change.ts'
+import type { DetectedChange } from './detected-change.ts'
 import type { Event } from './enums.ts'
 import type { Difference } from './facts.ts'
-import type { Found } from './found.ts'
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
 const VALUE_HIGH_PCT = 10
 
 /** Part of a change that its impact depends on, besides its values. */
-type Circumstances = Partial<Pick<Found, 'lotIds' | 'lotText' | 'signal' | 'verification'>>
+type Circumstances = Partial<Pick<DetectedChange, 'lotIds' | 'lotText' | 'signal' | 'verification'>>
 
 /** Rates the commercial impact of a change by fixed rules. */
 export function impactOf(

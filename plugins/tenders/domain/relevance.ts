@@ -37,7 +37,7 @@ const UTILITIES = /^32014L0025$/
 const POINTS = { main: 70, additional: 35, activity: 15, words: 10, directive: 5 } as const
 const FLOOR = 55
 const CAP = 15
-/** Least scores if the title is about energy, whatever the codes. */
+/** Minimum scores if the title is about energy, whatever the codes. */
 const TITLE = { ofUtility: 45, ofOthers: 25 } as const
 /** Minimum score of tenders in the feed. */
 export const SCORE_MIN = 20
@@ -62,7 +62,7 @@ export function relevanceOf(notice: Notice): Relevance {
   const words = hasWords && isEnergy ? POINTS.words : 0
   const directive = isActive && UTILITIES.test(notice.legalBasis ?? '') ? POINTS.directive : 0
   const sum = (best?.points ?? 0) + activity + words + directive
-  const { rule, score } = limited(sum, {
+  const { rule, score } = applyLimits(sum, {
     hasCode: best !== undefined,
     floor: floorOf(notice, { isActive, isTitled, hasCode: best !== undefined }),
   })
@@ -92,11 +92,11 @@ const ENERGY_POINTS = 28
 const isSystem = ({ type }: Notice): boolean => type === 'qu-sy' || type === 'F07'
 
 /** The code with the most points; additional ones have fewer. */
-function bestCode({ cpv, lots }: Notice, support: number): Weighed | undefined {
+function bestCode({ cpv, lots }: Notice, support: number): WeightedCode | undefined {
   const mains = [cpv.main, ...lots.map((lot) => lot.cpv.main)].filter((code) => code !== null)
   const others = [...cpv.additional, ...lots.flatMap((lot) => lot.cpv.additional)]
-  return [...weighed(mains, POINTS.main), ...weighed(others, POINTS.additional * support)].reduce<
-    Weighed | undefined
+  return [...weigh(mains, POINTS.main), ...weigh(others, POINTS.additional * support)].reduce<
+    WeightedCode | undefined
   >((top, each) => (top && top.points >= each.points ? top : each), undefined)
 }
 
@@ -118,7 +118,7 @@ interface Signs {
   readonly hasCode: boolean
 }
 
-/** Least score that buyer and words guarantee. */
+/** Minimum score that buyer and words guarantee. */
 function floorOf({ cpv, energyWords }: Notice, { isActive, isTitled, hasCode }: Signs): number {
   if (hasCode && isActive && energyWords.length > 0) return FLOOR
   const isUnrelated = UNRELATED.has(cpv.main?.slice(0, 2) ?? '')
@@ -126,7 +126,7 @@ function floorOf({ cpv, energyWords }: Notice, { isActive, isTitled, hasCode }: 
   return isActive ? TITLE.ofUtility : TITLE.ofOthers
 }
 
-function limited(sum: number, { hasCode, floor }: { hasCode: boolean; floor: number }) {
+function applyLimits(sum: number, { hasCode, floor }: { hasCode: boolean; floor: number }) {
   const rounded = (score: number): number => Math.round(Math.min(100, score) * 10) / 10
   if (floor > sum) return { score: floor, rule: hasCode ? 'floor' : 'title' } as const
   if (!hasCode && sum > CAP && floor === 0) return { score: CAP, rule: 'cap' } as const
@@ -134,19 +134,19 @@ function limited(sum: number, { hasCode, floor }: { hasCode: boolean; floor: num
 }
 
 /** Limits the score of a call whose deadline cannot be read. */
-export function unclear(relevance: Relevance): Relevance {
+export function limitUnclear(relevance: Relevance): Relevance {
   const score = Math.min(relevance.score, LABEL_MIN.medium - 1)
   const breakdown = { ...relevance.breakdown, rule: 'unclear' } as const
   return { ...relevance, score, label: labelOf(score), breakdown }
 }
 
-interface Weighed {
+interface WeightedCode {
   readonly code: string
   readonly points: number
   readonly sector: string
 }
 
-const weighed = (codes: readonly string[], points: number): Weighed[] =>
+const weigh = (codes: readonly string[], points: number): WeightedCode[] =>
   codes.flatMap((code) => {
     const found = weightOf(code)
     return found ? [{ code, points: points * found.weight, sector: found.sector }] : []

@@ -1,14 +1,21 @@
 import { createHash } from 'node:crypto'
 import type { Amount, Buyer, Deadline, Lot, Notice, Place } from '../model.ts'
 import { type Award, awardOf, type LotAward, outcomesOf, resultsOf } from './awards.ts'
+import { countriesOf, titleOf } from './build-change.ts'
 import { isCancelled } from './cancellation.ts'
 import { linksOf, type OfficialLinks } from './change.ts'
 import { withCorrections } from './corrections.ts'
 import { isSuspended } from './detect.ts'
-import { type Estimate, estimateOf, oddDeadlines } from './estimates.ts'
-import { type Relevance, relevanceOf, unclear } from './relevance.ts'
-import { countriesOf, titleOf } from './tell.ts'
-import { type Held, inOrder, isCall, lastCall, namesOf, type Track } from './tracks.ts'
+import { deadlineFlags, type Estimate, estimateOf } from './estimates.ts'
+import { limitUnclear, type Relevance, relevanceOf } from './relevance.ts'
+import {
+  byPublication,
+  type HashedNotice,
+  isCall,
+  lastCall,
+  namesOf,
+  type Track,
+} from './tracks.ts'
 
 /** State independent of time; `timed` means open until the last deadline, then closed. */
 export type State =
@@ -91,7 +98,7 @@ const OLD_FORMS_END = '2023-10-25T00:00:00Z'
 
 /** Derives a tender from all notices of a call; undefined if they contain too little. */
 export function tenderOf(track: Track, lastChangeId: string | null): Tender | undefined {
-  const notices = [...track.notices].sort(inOrder)
+  const notices = [...track.notices].sort(byPublication)
   const corrected = notices.filter(({ notice }) => notice.type !== 'F14')
   const head = corrected.at(-1)?.notice
   const first = notices[0]
@@ -100,7 +107,7 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
   const base = call ? withCorrections(call.notice, notices) : head
   const results = notices.map(({ notice }) => notice).filter(({ result }) => result !== null)
   const lots = lotItems(base, notices, outcomesOf(resultsOf(results)))
-  const flags = [...new Set([...(base.flags ?? []), ...oddDeadlines(base)])]
+  const flags = [...new Set([...(base.flags ?? []), ...deadlineFlags(base)])]
   const state = stateOf(base, notices, lots)
   const title = titleOf(base)
   return {
@@ -135,7 +142,7 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
     published_at: head.publishedOn,
     first_published_at: first.notice.publishedOn,
     called_on: daysOfCalls(notices),
-    relevance: state === 'unclear' ? unclear(relevanceOf(base)) : relevanceOf(base),
+    relevance: state === 'unclear' ? limitUnclear(relevanceOf(base)) : relevanceOf(base),
     lapses_at: lapseOf(base, state),
     last_change_id: lastChangeId,
     award: awardOf(
@@ -152,7 +159,7 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
 const isNew = ({ changes }: Notice, at: number): boolean =>
   changes === null || (at === 0 && changes.reference === null)
 
-const daysOfCalls = (notices: readonly Held[]): string[] => [
+const daysOfCalls = (notices: readonly HashedNotice[]): string[] => [
   ...new Set(
     notices.flatMap(({ notice }, at) =>
       isCall(notice) && isNew(notice, at) ? notice.publishedOn : [],
@@ -162,7 +169,7 @@ const daysOfCalls = (notices: readonly Held[]): string[] => [
 
 function lotItems(
   base: Notice,
-  notices: readonly Held[],
+  notices: readonly HashedNotice[],
   outcome: ReadonlyMap<string | null, LotAward>,
 ): LotItem[] {
   return base.lots.map((lot): LotItem => {
@@ -195,7 +202,7 @@ function lotState(
   base: Notice,
   lotId: string,
   result: LotAward | undefined,
-  notices: readonly Held[],
+  notices: readonly HashedNotice[],
 ): State {
   const outcome = OUTCOMES[result?.status ?? '']
   if (outcome) return outcome
@@ -209,14 +216,14 @@ function lotState(
 const isUnclear = ({ deadlines, unreadableDeadlines = [] }: Lot): boolean =>
   deadlines.length === 0 && unreadableDeadlines.length > 0
 
-function plainState(base: Notice, notices: readonly Held[]): State {
+function plainState(base: Notice, notices: readonly HashedNotice[]): State {
   const last = notices.findLast(({ notice }) => isCall(notice))
   if (last && isSuspended(last.notice)) return 'suspended'
   return base.kind === 'planning' || base.kind === 'consultation' ? 'planned' : 'timed'
 }
 
 /** Awarded: some lot has a winner. Unsuccessful: all are closed without one. */
-function stateOf(base: Notice, notices: readonly Held[], lots: readonly LotItem[]): State {
+function stateOf(base: Notice, notices: readonly HashedNotice[], lots: readonly LotItem[]): State {
   if (isCancelled(notices, null)) return 'cancelled'
   const codes = notices.flatMap(({ notice }) => notice.result?.lots.map((l) => l.status) ?? [])
   if (codes.includes('selec-w')) return 'awarded'
@@ -254,7 +261,7 @@ function lapseOf({ publishedOn, schema, endsOn }: Notice, state: State): string 
 }
 
 /** Earlier notices that are named (OPP-090), such as a plan; without those of the call itself. */
-function previousOf(notices: readonly Held[]): string[] {
+function previousOf(notices: readonly HashedNotice[]): string[] {
   const own = new Set(notices.flatMap(({ notice }) => namesOf(notice)))
   const named = new Set(notices.flatMap(({ notice }) => notice.previous))
   return [...named].filter((name) => !own.has(name))

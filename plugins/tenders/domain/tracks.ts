@@ -1,7 +1,7 @@
-import type { Notice } from '../model.ts'
+import { CALL_KINDS, type Notice } from '../model.ts'
 
 /** A notice with the hash of its document. */
-export interface Held {
+export interface HashedNotice {
   readonly notice: Notice
   /** Hex. */
   readonly sha256: string
@@ -9,16 +9,15 @@ export interface Held {
 
 /** The notices of one call, oldest first: the call, its corrections and its results. */
 export interface Track {
-  readonly notices: readonly Held[]
+  readonly notices: readonly HashedNotice[]
   /** Number of the preceding notice, by notice. */
   readonly predecessors: ReadonlyMap<string, string>
 }
 
-const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
-export const isCall = ({ kind }: Notice): boolean => CALLS.has(kind)
+export const isCall = ({ kind }: Notice): boolean => CALL_KINDS.has(kind)
 
 /** Orders by publication day, then by number. */
-export const inOrder = (a: Held, b: Held): number =>
+export const byPublication = (a: HashedNotice, b: HashedNotice): number =>
   a.notice.publishedOn < b.notice.publishedOn
     ? -1
     : a.notice.publishedOn > b.notice.publishedOn
@@ -32,12 +31,12 @@ export const namesOf = ({ number, noticeId, version }: Notice): string[] =>
   noticeId === null ? [number] : [number, `${noticeId}-${version ?? '01'}`]
 
 /** Returns the references of a notice: those it changes first, then those it follows. */
-export const refersTo = ({ changes, previous }: Notice): string[] => [
+export const referencesOf = ({ changes, previous }: Notice): string[] => [
   ...new Set([...(changes?.reference ? [changes.reference] : []), ...previous]),
 ]
 
 /** Procedure ids are sometimes reused wrongly, so buyer and main CPV division must match. */
-export function belongTogether(a: Notice, b: Notice): boolean {
+export function isSameProcedure(a: Notice, b: Notice): boolean {
   if (a.procedureId === null || a.procedureId !== b.procedureId) return false
   const division = ({ cpv }: Notice): string => cpv.main?.slice(0, 2) ?? ''
   return division(a) === division(b) && sharesBuyer(a, b)
@@ -51,17 +50,17 @@ const sharesBuyer = (a: Notice, b: Notice): boolean => {
 }
 
 interface Growing {
-  readonly notices: Held[]
+  readonly notices: HashedNotice[]
   readonly predecessors: Map<string, string>
 }
 
 /** Splits a family of notices into its calls. */
-export function tracksOf(family: readonly Held[]): Track[] {
+export function tracksOf(family: readonly HashedNotice[]): Track[] {
   const tracks: Growing[] = []
   const byName = new Map<string, { readonly track: Growing; readonly number: string }>()
-  for (const held of [...family].sort(inOrder)) {
-    const { notice } = held
-    const names = isCall(notice) ? [notice.changes?.reference ?? ''] : refersTo(notice)
+  for (const current of [...family].sort(byPublication)) {
+    const { notice } = current
+    const names = isCall(notice) ? [notice.changes?.reference ?? ''] : referencesOf(notice)
     const target = names.flatMap((name) => byName.get(name) ?? [])[0]
     const track = trackFor(notice, target?.track, tracks)
     const grown = track ?? { notices: [], predecessors: new Map<string, string>() }
@@ -72,14 +71,14 @@ export function tracksOf(family: readonly Held[]): Track[] {
     if (before && isCall(notice) && (isChange || isVersion)) {
       grown.predecessors.set(notice.number, before.notice.number)
     }
-    grown.notices.push(held)
+    grown.notices.push(current)
     for (const name of namesOf(notice)) byName.set(name, { track: grown, number: notice.number })
   }
   return tracks
 }
 
 /** Returns the newest complete notice of a track; F14 contains only corrections. */
-export const lastCall = ({ notices }: Pick<Track, 'notices'>): Held | undefined =>
+export const lastCall = ({ notices }: Pick<Track, 'notices'>): HashedNotice | undefined =>
   notices.findLast(({ notice }) => isCall(notice) && notice.type !== 'F14')
 
 const sameNotice = ({ noticeId }: Notice, { notices }: Growing): boolean =>

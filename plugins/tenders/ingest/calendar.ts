@@ -1,5 +1,5 @@
 /** A publication day: published, with its issue number, or silent. */
-export interface FoundDay {
+export interface PublicationDay {
   readonly day: string
   readonly state: 'listing' | 'fetching' | 'closed' | 'silent'
   /** Issue such as `157/2026`; null if unknown. */
@@ -26,7 +26,7 @@ export const daysFrom = (first: string, last: string): string[] =>
     (_, at) => addDays(first, at),
   )
 
-/** Returns true for Monday to Friday, when the journal is published. */
+/** Returns true for Saturday and Sunday, when the journal is not published. */
 export const isWeekend = (day: string): boolean => [0, 6].includes(new Date(day).getUTCDay())
 
 /**
@@ -34,7 +34,7 @@ export const isWeekend = (day: string): boolean => [0, 6].includes(new Date(day)
  * holidays if the issues around them are consecutive.
  * @param days in order
  */
-export function gapsOf(days: readonly FoundDay[]): Gap[] {
+export function gapsOf(days: readonly PublicationDay[]): Gap[] {
   const published = days.filter(({ ojs }) => ojs !== null)
   return published.slice(1).flatMap((next, at) => {
     const issues = missingBetween(published[at]!.ojs!, next.ojs!)
@@ -51,7 +51,7 @@ function missingBetween(before: string, after: string): number | null {
 }
 
 /** Silent days that may still be published: no known issue proves them holidays. */
-export function doubtful(days: readonly FoundDay[]): ReadonlySet<string> {
+export function doubtfulDays(days: readonly PublicationDay[]): ReadonlySet<string> {
   const gaps = gapsOf(days)
   const lastKnown = days.findLast(({ ojs }) => ojs !== null)?.day ?? ''
   const firstKnown = days.find(({ ojs }) => ojs !== null)?.day ?? '9999-12-31'

@@ -3,7 +3,7 @@ import type { Snapshot, Store } from '../store/types.ts'
 import { IngestFailure, problemOf } from './failure.ts'
 import { membersOf } from './package.ts'
 import type { Day, Progress } from './progress.ts'
-import { renderedOf } from './rendered.ts'
+import { fetchRendered } from './rendered.ts'
 import { advance, dayQuery, type Listing, START } from './search.ts'
 import type { Settings } from './settings.ts'
 import type { Ted } from './ted.ts'
@@ -22,7 +22,7 @@ export interface Reading {
 const PACKAGE_TRIES = 2
 
 /**
- * Reads a publication day: lists the announced notices, fetches those we lack, and closes the
+ * Reads a publication day: lists the announced notices, fetches the missing ones, and closes the
  * snapshot when nothing is pending. Each step is committed, so that an interrupted run continues
  * where it stopped.
  * @returns the closed snapshot, or undefined if nothing was published
@@ -33,7 +33,7 @@ export async function readDay(reading: Reading, found: Day): Promise<Snapshot | 
   const { day } = found
   const listing = found.state === 'fetching' ? found : await listDay(reading, found)
   if (listing.announced === 0) {
-    await progress.keepListing(day, null)
+    await progress.storeListing(day, null)
     await progress.endDay(day, { state: 'silent', at: clock.now() })
     return undefined
   }
@@ -41,8 +41,8 @@ export async function readDay(reading: Reading, found: Day): Promise<Snapshot | 
   const ojs = listing.ojs ?? found.ojs
   const snapshot = await store.openSnapshot({ day, source: 'live', ojs, announced })
   await fetchDay(reading, snapshot)
-  const lacking = await progress.lacking(day)
-  const pending = lacking.filter(({ state }) => state === 'pending')
+  const missing = await progress.missing(day)
+  const pending = missing.filter(({ state }) => state === 'pending')
   if (pending.length > 0) {
     const [first] = pending
     throw new IngestFailure(
@@ -65,7 +65,7 @@ async function listDay(reading: Reading, { day, listing, announced }: Day): Prom
       while (!state.complete) {
         const page = await ted.search(dayQuery(day), state.tokens.at(-1))
         state = advance(state, page, settings.limits.announced)
-        await progress.keepListing(day, state)
+        await progress.storeListing(day, state)
       }
       if (state.announced === 0 && announced) {
         throw new IngestFailure('contradiction', `${announced} notices were announced, now none`)
@@ -73,25 +73,25 @@ async function listDay(reading: Reading, { day, listing, announced }: Day): Prom
       if (state.announced !== 0) await progress.announce(day, state)
       return state
     } catch (error) {
-      const isOdd = error instanceof IngestFailure && RESTARTS.has(error.reason)
-      if (!isOdd) throw error
+      const isRestarted = error instanceof IngestFailure && RESTART_REASONS.has(error.reason)
+      if (!isRestarted) throw error
       state = START
-      await progress.keepListing(day, state)
+      await progress.storeListing(day, state)
       if (restarts++ === settings.restarts) throw error
       await ted.wait(settings.backoffMs * 2 ** restarts)
     }
   }
 }
 
-const RESTARTS: ReadonlySet<string> = new Set(['contradiction', 'bad_page'])
+const RESTART_REASONS: ReadonlySet<string> = new Set(['contradiction', 'bad_page'])
 
 async function fetchDay(reading: Reading, snapshot: Snapshot): Promise<void> {
   const { store, progress, settings } = reading
   const { day, ojs } = snapshot
   const pending = async (): Promise<Set<string>> => {
-    const open = (await progress.lacking(day)).filter(({ state }) => state === 'pending')
+    const open = (await progress.missing(day)).filter(({ state }) => state === 'pending')
     const numbers = open.map(({ number }) => number)
-    const held = await store.held(numbers)
+    const held = await store.storedNumbers(numbers)
     if (held.size > 0) await progress.settle(day, [...held], 'held')
     return new Set(numbers.filter((number) => !held.has(number)))
   }
@@ -100,9 +100,10 @@ async function fetchDay(reading: Reading, snapshot: Snapshot): Promise<void> {
     if (ojs === null || missing.size < settings.packageFrom) break
     if (await readPackage(reading, snapshot, ojs, missing)) break
   }
-  for await (const item of renderedOf(reading.ted, await pending(), settings)) {
+  for await (const item of fetchRendered(reading.ted, await pending(), settings)) {
     const { number } = item
-    if ('xml' in item) await take(reading, snapshot, { number, xml: item.xml, isLast: true })
+    if ('xml' in item)
+      await storeDocument(reading, snapshot, { number, xml: item.xml, isLast: true })
     else await progress.settle(day, [number], 'pending', problemOf(item.failure))
   }
 }
@@ -120,22 +121,22 @@ async function readPackage(
     const source = await ted.package(ojs)
     const wants = (number: string): boolean => missing.has(number)
     for await (const member of membersOf(source, { day, wants, limits: settings.limits })) {
-      await ted.stay()
-      await take(reading, snapshot, { ...member, isLast: false })
+      await ted.renewClaim()
+      await storeDocument(reading, snapshot, { ...member, isLast: false })
     }
     return true
   } catch (error) {
     log('tenders: a daily package was not read to its end', { day, problem: problemOf(error) })
-    if (error instanceof IngestFailure && PASSES.has(error.reason)) return false
+    if (error instanceof IngestFailure && PACKAGE_FAILURES.has(error.reason)) return false
     throw error
   }
 }
 
 /** Failures of a package, after which documents are fetched one by one. */
-const PASSES: ReadonlySet<string> = new Set(['bad_package', 'no_package', 'unreachable'])
+const PACKAGE_FAILURES: ReadonlySet<string> = new Set(['bad_package', 'no_package', 'unreachable'])
 
 /** Stores a document. If a package's copy is damaged, the document's own URL decides. */
-async function take(
+async function storeDocument(
   { store, progress }: Reading,
   snapshot: Snapshot,
   {

@@ -1,3 +1,5 @@
+import { causeOf } from '../store/set-aside.ts'
+
 export type Reason =
   | 'unreachable'
   | 'blocked'
@@ -28,12 +30,8 @@ export class IngestFailure extends Error {
 /** Describes a failure for the operator; an unexpected error has a stack. */
 export function failureOf(error: unknown): { readonly problem: string; readonly stack?: string } {
   if (error instanceof IngestFailure) return { problem: `${error.reason}: ${error.message}` }
-  if (!(error instanceof Error)) return { problem: `unexpected_error: threw ${typeof error}` }
-  const { name, message, stack } = error
-  return {
-    problem: `unexpected_error: ${name}: ${message}`,
-    ...(stack !== undefined && { stack }),
-  }
+  const { reason, detail, stack } = causeOf(error)
+  return { problem: `${reason}: ${detail}`, ...(stack !== undefined && { stack }) }
 }
 
 /** Formats a failure on one line. */

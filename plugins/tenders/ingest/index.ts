@@ -1,10 +1,10 @@
 import type { Clock, Database, Host, Schedule } from 'agenthub/plugin'
 import type { Store } from '../store/types.ts'
 import { CODE_VERSION } from '../store/version.ts'
-import { addDays, daysFrom, doubtful } from './calendar.ts'
+import { addDays, daysFrom, doubtfulDays } from './calendar.ts'
 import { type Reading, readDay } from './day.ts'
 import { failureOf, IngestFailure, problemOf } from './failure.ts'
-import { bringPredecessors } from './predecessors.ts'
+import { fetchPredecessors } from './predecessors.ts'
 import { type Day, type Progress, progressIn } from './progress.ts'
 import { type Report, reportOf } from './report.ts'
 import { SETTINGS, type Settings } from './settings.ts'
@@ -45,7 +45,7 @@ export function createIngestion(options: IngestionOptions): Ingestion {
   const report = async (): Promise<Report> => {
     const until = await busyUntil(database)
     const days = await progress.days()
-    return reportOf(days, await progress.lacking(), {
+    return reportOf(days, await progress.missing(), {
       today: today(),
       busyUntil: until > host.clock.now() ? until : null,
       advice: adviceFor(days, host.secret(CONTACT)),
@@ -99,12 +99,12 @@ const alerting =
 function adviceFor(days: readonly Day[], contact: string | undefined): string | null {
   if (contact === undefined) {
     return (
-      `Set HUB_SECRET_${CONTACT} to an e-mail address or a URL of yours: the office of the ` +
-      'journal asks whoever reads it by program to name a contact.'
+      `Set HUB_SECRET_${CONTACT} to your email address or URL: the publisher of the ` +
+      'journal requires programs that read it to name a contact.'
     )
   }
   if (days.length > 0) return null
-  return 'No day was read yet: npm run tenders -- backfill --days 30'
+  return 'No day has been read yet: npm run tenders -- backfill --days 30'
 }
 
 /** Reads due days, oldest first, as the only worker of all processes. */
@@ -117,9 +117,9 @@ async function work(
   const { clock, http, log } = host
   const worker = await claim(database, clock, settings.claimMs)
   if ('until' in worker) return
-  const { stay } = worker
+  const { renewClaim } = worker
   const userAgent = `AgentHub-tenders/1.0 (+${contact.replaceAll(/[^\x21-\x7e]/g, '')})`
-  const ted = openTed({ http, clock, settings, userAgent, signal, stay })
+  const ted = openTed({ http, clock, settings, userAgent, signal, renewClaim })
   const reading: Reading = { ted, store, progress, clock, settings, log }
   try {
     await readDue(reading)
@@ -130,7 +130,7 @@ async function work(
       throw error // not even the failure of a day could be recorded
     }
     if (error.quietUntil) await worker.keepQuiet(error.quietUntil)
-    log('tenders: ingestion goes on later', { problem: problemOf(error) })
+    log('tenders: ingestion continues later', { problem: problemOf(error) })
   } finally {
     await worker.release()
   }
@@ -140,17 +140,17 @@ async function readDue(reading: Reading): Promise<void> {
   const { progress, clock, store } = reading
   await progress.retrySetAside(CODE_VERSION)
   for (const day of dueDays(await progress.days(), clock)) {
-    await readOrNote(reading, day, async () => {
+    await readOrRecord(reading, day, async () => {
       const snapshot = await readDay(reading, day)
-      if (snapshot) await bringPredecessors(reading, snapshot)
+      if (snapshot) await fetchPredecessors(reading, snapshot)
     })
   }
   const newest = (await store.snapshots(100)).find(
     ({ source, closedAt }) => source === 'live' && closedAt !== null,
   )
   if (newest) {
-    await readOrNote(reading, newest, async () => {
-      await bringPredecessors(reading, newest)
+    await readOrRecord(reading, newest, async () => {
+      await fetchPredecessors(reading, newest)
       await progress.endDay(newest.day, { at: clock.now() })
     })
   }
@@ -160,7 +160,7 @@ async function readDue(reading: Reading): Promise<void> {
  * Does the work of a day; a failure is recorded on it and stops no other day.
  * @throws IngestFailure if continuing with another day is pointless
  */
-async function readOrNote(
+async function readOrRecord(
   { progress, clock, log, ted }: Reading,
   { day }: Pick<Day, 'day'>,
   work: () => Promise<void>,
@@ -172,18 +172,18 @@ async function readOrNote(
     const failure = failureOf(error)
     await progress.endDay(day, { ...failure, at: clock.now() })
     log('tenders: a day is not complete', { day, ...failure })
-    if (error instanceof IngestFailure && STOPS.has(error.reason)) throw error
+    if (error instanceof IngestFailure && STOPPING_REASONS.has(error.reason)) throw error
   }
 }
 
-const STOPS: ReadonlySet<string> = new Set(['blocked', 'displaced', 'unreachable'])
+const STOPPING_REASONS: ReadonlySet<string> = new Set(['blocked', 'displaced', 'unreachable'])
 
 /** Finds incomplete days, closed days not listed twice, and doubtful silent days. */
 function dueDays(days: readonly Day[], clock: Clock): Day[] {
   const now = clock.now()
   const since = (at: Date | null): number => now.getTime() - (at?.getTime() ?? 0)
   const oldest = addDays(now.toISOString().slice(0, 10), -SILENT_DAYS)
-  const inDoubt = doubtful(days)
+  const inDoubt = doubtfulDays(days)
   return days.filter((day) => {
     if (day.state === 'closed') return !day.rechecked && since(day.settledAt) > RECHECK_MS
     if (day.state !== 'silent') return true

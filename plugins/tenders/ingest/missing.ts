@@ -1,6 +1,6 @@
-import { addDays, daysFrom, type FoundDay, gapsOf, isWeekend } from './calendar.ts'
+import { addDays, daysFrom, gapsOf, isWeekend, type PublicationDay } from './calendar.ts'
 
-export interface TriedDay extends FoundDay {
+export interface TriedDay extends PublicationDay {
   readonly triedAt: Date | null
   readonly settledAt: Date | null
 }

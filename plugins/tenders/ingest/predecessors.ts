@@ -1,55 +1,52 @@
-import type { Snapshot, Wanted } from '../store/types.ts'
+import type { MissingReference, Snapshot } from '../store/types.ts'
 import type { Reading } from './day.ts'
 import { IngestFailure, problemOf } from './failure.ts'
-import { renderedOf } from './rendered.ts'
+import { fetchRendered } from './rendered.ts'
 import { noticeQuery } from './search.ts'
 
 /** Attempts, over two weeks, after which a missing notice is given up. */
 const ATTEMPTS_MAX = 6
 /** Delay before the second attempt; quadruples each time. */
-const AGAIN_MS = 900_000
-const WAVE = 100
-const MANY = 10_000
+const RETRY_MS = 900_000
+const BATCH = 100
+const REFERENCES_MAX = 10_000
 
-const isDue = ({ attempts, askedAt }: Wanted, now: Date): boolean =>
+const isDue = ({ attempts, askedAt }: MissingReference, now: Date): boolean =>
   attempts < ATTEMPTS_MAX &&
-  (askedAt === null || now.getTime() - askedAt.getTime() >= AGAIN_MS * 4 ** (attempts - 1))
+  (askedAt === null || now.getTime() - askedAt.getTime() >= RETRY_MS * 4 ** (attempts - 1))
 
-/** Fetches notices that change notices refer to, for old values; returns how many came. */
-export async function bringPredecessors(reading: Reading, snapshot: Snapshot): Promise<number> {
+/** Fetches the notices that change notices refer to, because they have the old values. */
+export async function fetchPredecessors(reading: Reading, snapshot: Snapshot): Promise<void> {
   const { store, settings, clock } = reading
-  const looked = new Set<string>()
-  let brought = 0
+  const tried = new Set<string>()
   for (let depth = 0; depth < settings.limits.depth; depth++) {
-    const references = (await store.wanted(MANY))
-      .filter((wanted) => isDue(wanted, clock.now()) && !looked.has(wanted.reference))
+    const references = (await store.missingReferences(REFERENCES_MAX))
+      .filter((missing) => isDue(missing, clock.now()) && !tried.has(missing.reference))
       .map(({ reference }) => reference)
-      .slice(0, Math.min(WAVE, settings.limits.predecessors - looked.size))
-    if (references.length === 0) break
-    const stored = await bring(reading, snapshot, references, looked)
+      .slice(0, Math.min(BATCH, settings.limits.predecessors - tried.size))
+    if (references.length === 0) return
+    const stored = await fetchReferences(reading, snapshot, references, tried)
     if (stored > 0) await store.closeSnapshot(snapshot)
-    brought += stored
   }
-  return brought
 }
 
-async function bring(
+async function fetchReferences(
   reading: Reading,
   snapshot: Snapshot,
   references: readonly string[],
-  looked: Set<string>,
+  tried: Set<string>,
 ): Promise<number> {
   const { ted, store, settings } = reading
   const numbers: string[] = []
   for (const reference of references) {
-    looked.add(reference)
+    tried.add(reference)
     // Recorded for all; a reference whose notice arrives is removed.
-    await store.missed(reference)
+    await store.recordAttempt(reference)
     const number = await numberOrNone(reading, reference)
     if (number !== undefined) numbers.push(number)
   }
   let stored = 0
-  for await (const item of renderedOf(ted, numbers, settings)) {
+  for await (const item of fetchRendered(ted, numbers, settings)) {
     if (!('xml' in item)) continue
     const { number, xml } = item
     const { outcome } = await store.accept({ xml, number, snapshot })
@@ -63,13 +60,13 @@ async function numberOrNone(reading: Reading, reference: string): Promise<string
   try {
     return await numberOf(reading, reference)
   } catch (error) {
-    if (!(error instanceof IngestFailure) || !OF_ONE_QUERY.has(error.reason)) throw error
+    if (!(error instanceof IngestFailure) || !QUERY_FAILURES.has(error.reason)) throw error
     reading.log('tenders: a reference was not found', { reference, problem: problemOf(error) })
     return undefined
   }
 }
 
-const OF_ONE_QUERY: ReadonlySet<string> = new Set(['refused_query', 'bad_page', 'contradiction'])
+const QUERY_FAILURES: ReadonlySet<string> = new Set(['refused_query', 'bad_page', 'contradiction'])
 
 /** Resolves a reference to a publication number, by UUID and version if needed. */
 async function numberOf({ ted }: Reading, reference: string): Promise<string | undefined> {

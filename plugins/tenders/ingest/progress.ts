@@ -1,8 +1,9 @@
 import type { Database } from 'agenthub/plugin'
-import type { FoundDay } from './calendar.ts'
+import { DETAIL_MAX, STACK_MAX, storable } from '../store/set-aside.ts'
+import type { PublicationDay } from './calendar.ts'
 import type { Listing } from './search.ts'
 
-export interface Day extends FoundDay {
+export interface Day extends PublicationDay {
   readonly announced: number | null
   readonly listing: Listing | null
   readonly problem: string | null
@@ -16,7 +17,7 @@ export interface Day extends FoundDay {
 }
 
 /** An announced notice that is missing. */
-export interface Lacking {
+export interface MissingNotice {
   readonly day: string
   readonly number: string
   readonly state: 'pending' | 'refused'
@@ -29,10 +30,10 @@ export interface Progress {
   want(days: readonly string[]): Promise<void>
   /** Lists the days in order. */
   days(): Promise<readonly Day[]>
-  keepListing(day: string, listing: Listing | null): Promise<void>
+  storeListing(day: string, listing: Listing | null): Promise<void>
   /** Stores a complete listing: the notices of the day are known. */
   announce(day: string, listing: Listing): Promise<void>
-  lacking(day?: string): Promise<readonly Lacking[]>
+  missing(day?: string): Promise<readonly MissingNotice[]>
   settle(
     day: string,
     numbers: readonly string[],
@@ -70,7 +71,7 @@ export const progressIn = (database: Database): Progress => ({
     const { rows } = await database.query<Day>(`SELECT ${COLUMNS} FROM ingest_day ORDER BY day`)
     return rows
   },
-  async keepListing(day, listing) {
+  async storeListing(day, listing) {
     await database.query(
       `UPDATE ingest_day SET listing = $2, rechecked = rechecked OR state = 'closed',
          state = 'listing' WHERE day = $1`,
@@ -90,8 +91,8 @@ export const progressIn = (database: Database): Progress => ({
         [day, announced, ojs, unreadable === undefined ? [] : [`unreadable_hits:${unreadable}`]],
       )
     }),
-  async lacking(day) {
-    const { rows } = await database.query<Lacking>(
+  async missing(day) {
+    const { rows } = await database.query<MissingNotice>(
       `SELECT day, number, state, problem FROM ingest_notice
        WHERE state <> 'held' AND day = coalesce($1, day) ORDER BY day, number`,
       [day ?? null],
@@ -101,7 +102,7 @@ export const progressIn = (database: Database): Progress => ({
   async settle(day, numbers, state, problem) {
     await database.query(
       `UPDATE ingest_notice SET state = $3, problem = $4 WHERE day = $1 AND number = ANY ($2)`,
-      [day, numbers, state, problem?.slice(0, 500) ?? null],
+      [day, numbers, state, storable(problem, DETAIL_MAX)],
     )
   },
   async endDay(day, { state, problem, stack, at }) {
@@ -109,15 +110,11 @@ export const progressIn = (database: Database): Progress => ({
       `UPDATE ingest_day SET state = coalesce($2, state), problem = $3, tried_at = $4, stack = $5,
          settled_at = CASE WHEN $2 IS NULL THEN settled_at ELSE coalesce(settled_at, $4) END
        WHERE day = $1`,
-      [day, state ?? null, storable(problem, 500), at, storable(stack, 4_000)],
+      [day, state ?? null, storable(problem, DETAIL_MAX), at, storable(stack, STACK_MAX)],
     )
   },
   ...setAsideIn(database),
 })
-
-/** Removes what PostgreSQL cannot store. */
-const storable = (text: string | undefined, most: number): string | null =>
-  text?.replaceAll('\0', '').slice(0, most).toWellFormed() ?? null
 
 /** Notices that were set aside after they had arrived. */
 const setAsideIn = (database: Database): Pick<Progress, 'markSetAside' | 'retrySetAside'> => ({

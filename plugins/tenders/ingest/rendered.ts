@@ -7,7 +7,7 @@ export interface Rendered {
   readonly xml: Buffer
 }
 
-/** A notice that could not be had now, and why. */
+/** Notice that could not be fetched now, with the reason. */
 export interface Unrendered {
   readonly number: string
   readonly failure: IngestFailure
@@ -17,17 +17,18 @@ interface Waiting {
   readonly number: string
   readonly since: number
   readonly due: number
-  readonly looks: number
+  readonly requests: number
 }
 
 /**
- * The documents of notices, in the order in which they come to be ready. The journal renders what
- * is asked for: 202 and nothing at first, the document within minutes, and for minutes only. So a
- * few are asked for at once and looked at in turn, and one that has gone again is still awaited.
+ * Fetches documents of notices, each as soon as it is ready. The journal renders a document on
+ * request: it responds 202 without content, and within minutes with the document, which is then
+ * available for minutes. A few are requested at a time and polled in turn; one that has expired
+ * again is requested again.
  * @yields each number once
  */
-export async function* renderedOf(
-  ted: Pick<Ted, 'look' | 'wait'>,
+export async function* fetchRendered(
+  ted: Pick<Ted, 'requestNotice' | 'wait'>,
   numbers: Iterable<string>,
   { pollMs, renderMs, rendering }: Pick<Settings, 'pollMs' | 'renderMs' | 'rendering'>,
 ): AsyncGenerator<Rendered | Unrendered> {
@@ -43,25 +44,25 @@ export async function* renderedOf(
     }
     const item = isDue
       ? waiting.shift()!
-      : { number: fresh.shift()!, since: now, due: now, looks: 0 }
-    const { number, looks } = item
-    const look = await ted.look(number)
-    if (look.state === 'document') {
-      yield { number, xml: look.xml }
+      : { number: fresh.shift()!, since: now, due: now, requests: 0 }
+    const { number, requests } = item
+    const response = await ted.requestNotice(number)
+    if (response.state === 'document') {
+      yield { number, xml: response.xml }
       continue
     }
-    const failure = new IngestFailure(...SAID[look.state])
+    const failure = new IngestFailure(...FAILURES[response.state])
     const isOver = performance.now() - item.since >= renderMs
-    // A notice may be unknown to one of the journal's servers and known to the next: twice is no.
-    if (isOver || (look.state === 'absent' && looks > 0)) yield { number, failure }
+    // One of the journal's servers may not know a notice yet that another one knows.
+    if (isOver || (response.state === 'absent' && requests > 0)) yield { number, failure }
     else {
-      const pause = pollMs[Math.min(looks, pollMs.length - 1)] ?? renderMs
-      waiting.push({ ...item, due: performance.now() + pause, looks: looks + 1 })
+      const pause = pollMs[Math.min(requests, pollMs.length - 1)] ?? renderMs
+      waiting.push({ ...item, due: performance.now() + pause, requests: requests + 1 })
     }
   }
 }
 
-const SAID: Readonly<Record<'rendering' | 'absent' | 'html', readonly [Reason, string]>> = {
+const FAILURES: Readonly<Record<'rendering' | 'absent' | 'html', readonly [Reason, string]>> = {
   rendering: ['not_rendered', 'the journal has not rendered the document in time'],
   absent: ['not_found', 'the journal does not know the notice'],
   html: ['html_page', 'the journal answers with a page of HTML'],

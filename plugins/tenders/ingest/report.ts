@@ -1,5 +1,5 @@
-import { doubtful, type Gap, gapsOf } from './calendar.ts'
-import type { Day, Lacking } from './progress.ts'
+import { doubtfulDays, type Gap, gapsOf } from './calendar.ts'
+import type { Day, MissingNotice } from './progress.ts'
 
 /** Report on ingestion for the operator. */
 export interface Report {
@@ -18,15 +18,15 @@ export interface DayReport
   extends Pick<Day, 'day' | 'state' | 'ojs' | 'announced' | 'problem' | 'stack' | 'flags'> {
   /** A silent day that may still be published. */
   readonly doubtful: boolean
-  readonly pending: readonly Pick<Lacking, 'number' | 'problem'>[]
+  readonly pending: readonly Pick<MissingNotice, 'number' | 'problem'>[]
   /** Set aside: unreadable, or not published; `problem` is the reason. */
-  readonly refused: readonly Pick<Lacking, 'number' | 'problem'>[]
+  readonly refused: readonly Pick<MissingNotice, 'number' | 'problem'>[]
 }
 
 /** Builds the report. A day that may still be published today is not missing. */
 export function reportOf(
   days: readonly Day[],
-  lacking: readonly Lacking[],
+  missing: readonly MissingNotice[],
   {
     today,
     busyUntil,
@@ -37,10 +37,10 @@ export function reportOf(
     readonly advice: string | null
   },
 ): Report {
-  const inDoubt = doubtful(days)
+  const inDoubt = doubtfulDays(days)
   const gaps = gapsOf(days)
-  const byDay = Map.groupBy(lacking, ({ day }) => day)
-  const of = (day: string, state: Lacking['state']) =>
+  const byDay = Map.groupBy(missing, ({ day }) => day)
+  const of = (day: string, state: MissingNotice['state']) =>
     (byDay.get(day) ?? [])
       .filter((notice) => notice.state === state)
       .map(({ number, problem }) => ({ number, problem }))

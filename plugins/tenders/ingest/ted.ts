@@ -6,7 +6,7 @@ import { type Page, readPage, searchBody } from './search.ts'
 import type { Settings } from './settings.ts'
 
 /** Result of requesting a notice, which is rendered on demand and available for minutes. */
-export type Look =
+export type NoticeResponse =
   | { readonly state: 'document'; readonly xml: Buffer }
   | { readonly state: 'rendering' | 'absent' | 'html' }
 
@@ -14,11 +14,11 @@ export type Look =
 export interface Ted {
   /** @throws IngestFailure `contradiction` if a token has expired */
   search(query: string, token?: string): Promise<Page>
-  look(number: string): Promise<Look>
+  requestNotice(number: string): Promise<NoticeResponse>
   /** @param issue as in `157/2026` @throws IngestFailure `no_package` */
   package(issue: string): Promise<Readable>
   /** Renews the claim of the only worker. @throws IngestFailure `displaced` */
-  stay(): Promise<void>
+  renewClaim(): Promise<void>
   /** Waits, unless aborted. */
   wait(ms: number): Promise<void>
   /** Aborted when ingestion has to stop. */
@@ -33,19 +33,19 @@ export interface TedOptions {
   readonly userAgent: string
   readonly signal: AbortSignal
   /** Called before every request to check the claim. */
-  readonly stay: () => Promise<void>
+  readonly renewClaim: () => Promise<void>
 }
 
-type Asking = Pick<Parameters<Host['http']['request']>[0], 'url' | 'method' | 'body'> & {
+type TedRequest = Pick<Parameters<Host['http']['request']>[0], 'url' | 'method' | 'body'> & {
   readonly maxBytes: number
   readonly streams?: boolean
   /** Statuses that are not retried. */
-  readonly answers: readonly number[]
+  readonly statuses: readonly number[]
 }
 
 /** Opens the journal. Every method throws the reason of `signal` once it is aborted. */
 export function openTed(options: TedOptions): Ted {
-  const { settings, signal, stay } = options
+  const { settings, signal, renewClaim } = options
   const { api, site, limits, pageSize } = settings
   const send = sender(options)
   return {
@@ -55,18 +55,18 @@ export function openTed(options: TedOptions): Ted {
         method: 'POST',
         body: searchBody(query, pageSize, token),
         maxBytes: limits.page,
-        // Its message for an unknown token.
-        answers: token === undefined ? [200, 400] : [200, 400, 500],
+        // 500 is the response to an unknown token.
+        statuses: token === undefined ? [200, 400] : [200, 400, 500],
       })
       if (status === 500) throw new IngestFailure('contradiction', 'the token is not known')
       return readPage(status, body.toString('utf8'))
     },
-    async look(number) {
+    async requestNotice(number) {
       const { status, body } = await send({
         url: `${site}/en/notice/${number}/xml`,
         method: 'GET',
         maxBytes: limits.document,
-        answers: [200, 202, 404, 410],
+        statuses: [200, 202, 404, 410],
       })
       if (status === 404 || status === 410) return { state: 'absent' }
       if (status === 202 || body.length === 0) return { state: 'rendering' }
@@ -77,15 +77,15 @@ export function openTed(options: TedOptions): Ted {
       const { status, body, stream } = await send({
         url: `${site}/packages/daily/${year}${ordinal.padStart(5, '0')}`,
         method: 'GET',
-        // Larger ones, in practice all, are streamed.
+        // Larger packages, in practice all, are streamed.
         maxBytes: 65_536,
         streams: true,
-        answers: [200, 404, 410],
+        statuses: [200, 404, 410],
       })
       if (status === 200) return stream ?? Readable.from([body])
       throw new IngestFailure('no_package', `status ${status} for issue ${issue}`)
     },
-    stay,
+    renewClaim,
     wait: (ms) => delay(ms, undefined, { signal }),
     signal,
   }
@@ -95,33 +95,34 @@ const isHtml = (body: Buffer): boolean =>
   /^\ufeff?\s*<(!doctype\s+html|html)\b/i.test(body.subarray(0, 256).toString('utf8'))
 
 /** Sends at the configured pace and retries lost connections, 429 and 5xx. */
-function sender({ http, clock, settings, userAgent, signal, stay }: TedOptions) {
+function sender({ http, clock, settings, userAgent, signal, renewClaim }: TedOptions) {
   const { paceMs, retries, backoffMs } = settings
   let free = 0
   const turn = async (): Promise<void> => {
     signal.throwIfAborted()
     await delay(Math.max(0, free - performance.now()), undefined, { signal })
-    await stay()
+    await renewClaim()
     free = performance.now() + paceMs
   }
-  return async ({ answers, ...request }: Asking): Promise<EgressResponse> => {
+  return async ({ statuses, ...request }: TedRequest): Promise<EgressResponse> => {
     for (let tries = 0; ; tries++) {
       await turn()
-      const answer = await attempt(http, { ...request, signal }, userAgent)
+      const response = await attempt(http, { ...request, signal }, userAgent)
       signal.throwIfAborted()
-      if (!('reason' in answer) && answers.includes(answer.status)) return answer
-      const said = 'reason' in answer ? answer.reason : `status ${answer.status}`
-      if (tries === retries || ('reason' in answer && answer.final)) {
-        throw new IngestFailure('unreachable', `${said} from ${new URL(request.url).pathname}`)
+      if (!('reason' in response) && statuses.includes(response.status)) return response
+      const failure = 'reason' in response ? response.reason : `status ${response.status}`
+      if (tries === retries || ('reason' in response && response.final)) {
+        throw new IngestFailure('unreachable', `${failure} from ${new URL(request.url).pathname}`)
       }
-      const asked = 'reason' in answer ? undefined : requestedDelay(answer, clock.now(), settings)
+      const asked =
+        'reason' in response ? undefined : requestedDelay(response, clock.now(), settings)
       const backoff = Math.min(backoffMs * 2 ** tries, 60_000) * (0.5 + Math.random())
       await delay(Math.max(asked ?? 0, backoff), undefined, { signal })
     }
   }
 }
 
-interface Unanswered {
+interface FailedAttempt {
   readonly reason: string
   /** Failure that a retry would repeat. */
   readonly final: boolean
@@ -131,7 +132,7 @@ async function attempt(
   http: Host['http'],
   request: Parameters<Host['http']['request']>[0],
   userAgent: string,
-): Promise<EgressResponse | Unanswered> {
+): Promise<EgressResponse | FailedAttempt> {
   const { body } = request
   const headers = {
     'user-agent': userAgent,

@@ -5,13 +5,13 @@ import { IngestFailure } from './failure.ts'
 /** Claim to send requests to the journal, held by one process at a time. */
 export interface Claim {
   /** Renews the claim. @throws IngestFailure `displaced` if another worker has it */
-  readonly stay: () => Promise<void>
+  readonly renewClaim: () => Promise<void>
   /** Pauses all workers until then, as the journal requested. */
   keepQuiet(until: Date): Promise<void>
   release(): Promise<void>
 }
 
-/** @returns the time until which the claim is held or paused, if it is */
+/** Claims the journal. @returns the time until which another worker has it, or all pause */
 export async function claim(
   database: Database,
   clock: Clock,
@@ -27,7 +27,7 @@ export async function claim(
   if (taken.rowCount === 0) return { until: await busyUntil(database) }
   let kept = clock.now().getTime()
   return {
-    async stay() {
+    async renewClaim() {
       const now = clock.now().getTime()
       if (now - kept < claimMs / 4) return
       const { rowCount } = await database.query(
@@ -49,7 +49,7 @@ export async function claim(
   }
 }
 
-/** Time until which another process holds the lock; in the past if it is free. */
+/** Time until which another worker has the claim, or all pause; in the past if neither. */
 export async function busyUntil(database: Database): Promise<Date> {
   const { rows } = await database.query<{ until: Date }>(
     `SELECT greatest(held_until, quiet_until, '1970-01-01') AS until FROM ingest_worker`,

@@ -19,13 +19,12 @@ interface Local {
 }
 
 /**
- * The deadline that a date and a time mean for a buyer in a country (ISO alpha-3).
+ * Reads the deadline that a date and a time mean for a buyer in a country (ISO alpha-3).
  * - Date and time with the same offset, or one of them with one: as published.
  * - Offsets that differ: the one that is legal in the buyer's country on that day, else the time's.
  * - Coded in UTC: `local` is the clock where the buyer is, if the country or its region has one.
- * - No offset: that of the country where it has one alone, else none: nothing is invented.
- *
- * Undefined for what is no date.
+ * - No offset: that of the country if it has only one, otherwise none.
+ * @returns undefined for text that is no date
  */
 export function deadlineOf(
   kind: DeadlineKind,
@@ -77,7 +76,7 @@ function clockOf(instant: number, offset: number | undefined): string | undefine
   return offset === undefined ? undefined : textOf(instant + offset * MINUTE)
 }
 
-/** A deadline; its text if it is no date; nothing if there is none. */
+/** Reads a deadline; returns its text if it is no date, and nothing if there is none. */
 export function deadlineOrRaw(
   kind: DeadlineKind,
   date: string | undefined,

@@ -2,17 +2,17 @@ import type { Buyer } from '../model.ts'
 import { cleanText, isTrue } from './values.ts'
 import { type Node, textOf } from './xml.ts'
 
-export interface Organisation extends Buyer {
+export interface Organization extends Buyer {
   /** A natural person: neither stored nor published. */
   readonly natural: boolean
 }
 
-/** Organisations by their id inside the notice; without persons, addresses, mail, telephone. */
-export function organisationsOf(
+/** Organizations by their id inside the notice; without persons, addresses, mail, telephone. */
+export function organizationsOf(
   extension: Node,
   language: string,
-): ReadonlyMap<string, Organisation> {
-  const organisations = extension.all('efac:Organizations/efac:Organization').flatMap((node) => {
+): ReadonlyMap<string, Organization> {
+  const organizations = extension.all('efac:Organizations/efac:Organization').flatMap((node) => {
     const company = node.first('efac:Company')
     const id = company?.text('cac:PartyIdentification/cbc:ID')
     if (!company || id === undefined) return []
@@ -20,22 +20,22 @@ export function organisationsOf(
     const name =
       names.find(({ attributes }) => attributes['languageID']?.toLowerCase() === language) ??
       names[0]
-    const organisation: Organisation = {
+    const organization: Organization = {
       name: name ? cleanText(textOf(name)) : '',
       id: company.text('cac:PartyLegalEntity/cbc:CompanyID') ?? null,
       country: company.text('cac:PostalAddress/cac:Country/cbc:IdentificationCode') ?? null,
       nuts: company.text('cac:PostalAddress/cbc:CountrySubentityCode') ?? null,
       natural: isTrue(node.text('efbc:NaturalPersonIndicator')),
     }
-    return [[id, organisation] as const]
+    return [[id, organization] as const]
   })
-  return new Map(organisations)
+  return new Map(organizations)
 }
 
 /** All buyers, in the order of the notice: OPT-300 joined to OPT-200. */
-export const buyersOf = (root: Node, organisations: ReadonlyMap<string, Organisation>): Buyer[] =>
+export const buyersOf = (root: Node, organizations: ReadonlyMap<string, Organization>): Buyer[] =>
   root.texts('cac:ContractingParty/cac:Party/cac:PartyIdentification/cbc:ID').flatMap((id) => {
-    const found = organisations.get(id)
+    const found = organizations.get(id)
     if (!found || found.natural) return []
     const { natural: _, ...buyer } = found
     return [buyer]

@@ -1,16 +1,16 @@
 import type { Amount, LotGroup, LotResult, Result, Winner } from '../model.ts'
 import { addDecimals } from './decimal.ts'
-import type { Organisation } from './eforms-parties.ts'
+import type { Organization } from './eforms-parties.ts'
 import { amountOf, distinct, WITHHELD } from './values.ts'
 import type { Node } from './xml.ts'
 
 /** Values of a framework agreement in a result: BT-709 and BT-660. */
 const FRAMEWORK = 'efac:FrameworkAgreementValues'
 
-type Organisations = ReadonlyMap<string, Organisation>
+type Organizations = ReadonlyMap<string, Organization>
 
 /** Reads the outcome of the lots: winners and amounts, if published. */
-export function resultOf(extension: Node, organisations: Organisations): Result | null {
+export function resultOf(extension: Node, organizations: Organizations): Result | null {
   const result = extension.first('efac:NoticeResult')
   if (!result) return null
   const byId = (path: string) =>
@@ -19,7 +19,7 @@ export function resultOf(extension: Node, organisations: Organisations): Result 
     contracts: byId('efac:SettledContract'),
     tenders: byId('efac:LotTender'),
     parties: byId('efac:TenderingParty'),
-    organisations,
+    organizations,
   }
   return {
     total: amountOf(result.first('cbc:TotalAmount')),
@@ -43,7 +43,7 @@ interface Tables {
   readonly contracts: ReadonlyMap<string, Node>
   readonly tenders: ReadonlyMap<string, Node>
   readonly parties: ReadonlyMap<string, Node>
-  readonly organisations: Organisations
+  readonly organizations: Organizations
 }
 
 function lotResultsOf(node: Node, tables: Tables): LotResult[] {
@@ -80,12 +80,12 @@ function winningTenders(node: Node, { contracts, tenders }: Tables): Node[] {
   return both.flatMap((id) => tenders.get(id) ?? [])
 }
 
-const winnersOf = (winning: readonly Node[], { parties, organisations }: Tables): Winner[] => {
+const winnersOf = (winning: readonly Node[], { parties, organizations }: Tables): Winner[] => {
   const found = distinct(
     winning
       .flatMap((tender) => tender.texts('efac:TenderingParty/cbc:ID'))
       .flatMap((id) => parties.get(id)?.texts('efac:Tenderer/cbc:ID') ?? []),
-  ).flatMap((id) => organisations.get(id) ?? [])
+  ).flatMap((id) => organizations.get(id) ?? [])
   return found
     .filter(({ natural, name }) => !natural && name !== '')
     .map(({ name, country }) => ({ name, country }))

@@ -1,7 +1,7 @@
 import { type Document, KINDS, type Kind, type Notice } from '../model.ts'
 import { changesOf } from './eforms-changes.ts'
 import { lotsOf } from './eforms-lots.ts'
-import { buyersOf, organisationsOf } from './eforms-parties.ts'
+import { buyersOf, organizationsOf } from './eforms-parties.ts'
 import { cpvIn, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
 import { resultOf } from './eforms-result.ts'
 import { energyWordsIn } from './energy-words.ts'
@@ -51,14 +51,14 @@ export function readEforms(root: Node): Document {
   const extension = root.first(EXTENSION)
   if (!extension) throw new Unreadable('unknown_schema', 'has no eForms extension')
   const language = (root.text('cbc:NoticeLanguageCode') ?? 'eng').toLowerCase()
-  const organisations = organisationsOf(extension, language)
-  const buyers = buyersOf(root, organisations)
+  const organizations = organizationsOf(extension, language)
+  const buyers = buyersOf(root, organizations)
   const [buyer] = buyers
   const place = { country: buyer?.country ?? null, nuts: buyer?.nuts ?? null }
   const project = root.first('cac:ProcurementProject')
   const process = root.first('cac:TenderingProcess')
   const lots = lotsOf(root, { language, ...place })
-  const result = resultOf(extension, organisations)
+  const result = resultOf(extension, organizations)
   const estimated = valueOf(project)
   return {
     ...identityOf(root, extension),

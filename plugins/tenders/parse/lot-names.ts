@@ -76,7 +76,7 @@ const partsOf = (plain: string): string[] =>
     .map((part) => part.trim().replace(LABELS, ''))
     .filter((part) => part !== '')
 
-/** Removes the repeated word in `Lot 1 to Lot 3`, which also tells what `a` means. */
+/** Removes the repeated word in `Lot 1 to Lot 3`, which also shows what `a` means. */
 function withoutRepeats(plain: string): string {
   const word = /^\p{L}{3}/u.exec(plain)?.[0]
   if (word === undefined || !LABELS.test(plain)) return plain

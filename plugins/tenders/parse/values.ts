@@ -54,7 +54,7 @@ export function linkOf(text: string | undefined): Link | null {
   return isWeb && parsed.hostname.includes('.') ? { url, raw } : null
 }
 
-/** `00657639-2023` and `2023/S 208-657639` as `657639-2023`; undefined for what is neither. */
+/** `00657639-2023` and `2023/S 208-657639` as `657639-2023`; undefined for other text. */
 export function numberOf(text: string | undefined): string | undefined {
   const [, plain = '', plainYear = ''] = /^0*(\d{1,8})-(\d{4})$/.exec(text?.trim() ?? '') ?? []
   if (plain !== '') return Number(plain) > 0 ? `${Number(plain)}-${plainYear}` : undefined
@@ -93,7 +93,7 @@ export function referenceOf(text: string | undefined): string | null {
 /** Removes duplicates and keeps the order. */
 export const distinct = <T>(values: readonly T[]): T[] => [...new Set(values)]
 
-/** A CPV code without its check digit; undefined for what is none. */
+/** Returns a CPV code without its check digit; undefined for other text. */
 export const cpvOf = (text: string | undefined): string | undefined =>
   /^(\d{8})(?:-\d)?$/.exec(text?.trim() ?? '')?.[1]
 

@@ -25,7 +25,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   'http://data.europa.eu/p27/eforms-ubl-extensions/1': 'efext:',
 }
 
-/** Parsed paths; few, because they are all in our own code. */
+/** Parsed paths; few, because they are all constants. */
 const paths = new Map<string, readonly string[]>()
 
 function namesOf(path: string): readonly string[] {

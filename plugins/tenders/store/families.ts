@@ -1,9 +1,9 @@
 import type { Transaction } from 'agenthub/plugin'
-import { belongTogether, type Held, namesOf, refersTo } from '../domain/tracks.ts'
+import { type HashedNotice, isSameProcedure, namesOf, referencesOf } from '../domain/tracks.ts'
 import type { Notice } from '../model.ts'
 
 /** A stored notice and its current family. */
-export interface Member extends Held {
+export interface Member extends HashedNotice {
   readonly family: bigint
   readonly snapshot: bigint
 }
@@ -50,9 +50,9 @@ export async function familiesOf(
   const familyOf = (number: string): bigint =>
     groups.family(number) ?? made.get(groups.root(number))!
   const families = new Map<bigint, Member[]>()
-  for (const held of [...old, ...arrived]) {
-    const family = familyOf(held.notice.number)
-    families.set(family, [...(families.get(family) ?? []), { ...held, family }])
+  for (const member of [...old, ...arrived]) {
+    const family = familyOf(member.notice.number)
+    families.set(family, [...(families.get(family) ?? []), { ...member, family }])
   }
   const touched = [...new Set([...known.map(({ family }) => family), ...families.keys()])]
   return { families, touched }
@@ -60,7 +60,7 @@ export async function familiesOf(
 
 /** Reads all notices of possibly affected families. */
 async function relatives(transaction: Transaction, notices: readonly Notice[]): Promise<Member[]> {
-  const refers = [...new Set(notices.flatMap(refersTo))]
+  const refers = [...new Set(notices.flatMap(referencesOf))]
   const { rows } = await transaction.query<Row>(
     `SELECT n.notice, n.family, n.snapshot, n.sha256 FROM notice n WHERE n.family IN (
        SELECT family FROM notice WHERE number = ANY ($1)
@@ -91,7 +91,7 @@ class Index {
   add(notice: Notice): void {
     const { number, noticeId, procedureId } = notice
     for (const name of namesOf(notice)) put(this.#byName, name, number)
-    for (const name of refersTo(notice)) put(this.#byReference, name, number)
+    for (const name of referencesOf(notice)) put(this.#byReference, name, number)
     if (noticeId) put(this.#byNoticeId, noticeId, number)
     if (procedureId) put(this.#byProcedure, procedureId, notice)
   }
@@ -99,10 +99,10 @@ class Index {
   related(notice: Notice): string[] {
     const procedure = this.#byProcedure.get(notice.procedureId ?? '') ?? []
     return [
-      ...refersTo(notice).flatMap((name) => this.#byName.get(name) ?? []),
+      ...referencesOf(notice).flatMap((name) => this.#byName.get(name) ?? []),
       ...namesOf(notice).flatMap((name) => this.#byReference.get(name) ?? []),
       ...(this.#byNoticeId.get(notice.noticeId ?? '') ?? []),
-      ...procedure.filter((other) => belongTogether(notice, other)).map(({ number }) => number),
+      ...procedure.filter((other) => isSameProcedure(notice, other)).map(({ number }) => number),
     ]
   }
 }

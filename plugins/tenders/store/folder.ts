@@ -8,11 +8,11 @@ import { Unreadable } from '../parse/xml.ts'
 import { type FolderFile, filesOf } from './folder-files.ts'
 import { causeOf } from './set-aside.ts'
 import { closeSnapshots, openSnapshot } from './snapshots.ts'
-import { checkDate, keepOrRefuse, type Refused, readOrRefuse, recordRefusal } from './store.ts'
+import { checkDate, type Refused, readOrRefuse, recordRefusal, storeOrRefuse } from './store.ts'
 import type { Snapshot } from './types.ts'
 
 /** Result of reading a folder. */
-export interface Loaded {
+export interface LoadResult {
   readonly stored: number
   readonly replaced: number
   readonly unchanged: number
@@ -30,7 +30,7 @@ export async function loadFolder(
   clock: Clock,
   folder: string,
   until?: string,
-): Promise<Loaded> {
+): Promise<LoadResult> {
   const days = new Map<string, Snapshot>()
   const counts = { stored: 0, replaced: 0, unchanged: 0 }
   const refused: { file: string; reason: string; detail: string }[] = []
@@ -57,7 +57,7 @@ export async function loadFolder(
       const order = { day, ojs, source: 'folder' } as const
       const snapshot = days.get(day) ?? (await openSnapshot(database, order, clock.now()))
       days.set(day, snapshot)
-      const kept = await keepOrRefuse(database, dated, { sha256, snapshot, file, at: clock.now() })
+      const kept = await storeOrRefuse(database, dated, { sha256, snapshot, file, at: clock.now() })
       if (kept.outcome === 'refused') refused.push({ file, ...kept })
       else counts[kept.outcome] += 1
     }
@@ -68,7 +68,7 @@ export async function loadFolder(
 }
 
 /** Notices of folders that were read and stored, but could not be published. */
-async function notPublished(database: Database): Promise<Loaded['refused']> {
+async function notPublished(database: Database): Promise<LoadResult['refused']> {
   const { rows } = await database.query<{ number: string; reason: string; detail: string }>(
     `SELECT number, reason, detail FROM refusal
      WHERE stage = 'publish' AND source = 'folder' ORDER BY number`,

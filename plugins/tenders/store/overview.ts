@@ -1,4 +1,5 @@
 import type { Database } from 'agenthub/plugin'
+import { SNAPSHOT_COLUMNS } from './snapshots.ts'
 
 /** Counts of what was set aside, for metrics. */
 export async function gauges(database: Database): Promise<Readonly<Record<string, number>>> {
@@ -21,10 +22,7 @@ export async function gauges(database: Database): Promise<Readonly<Record<string
 export async function overview(database: Database) {
   return database.reading(async (transaction) => {
     const snapshots = await transaction.query(
-      `SELECT day, ojs, source, announced, opened_at, closed_at,
-         ((SELECT count(*) FROM arrival WHERE snapshot = s.id)
-           + (SELECT count(*) FROM notice WHERE snapshot = s.id))::integer AS received
-       FROM snapshot s ORDER BY day DESC, id DESC LIMIT 10`,
+      `SELECT ${SNAPSHOT_COLUMNS} FROM snapshot s ORDER BY day DESC, id DESC LIMIT 10`,
     )
     const gaps = await transaction.query<{ day: string }>(
       `SELECT day FROM snapshot g WHERE source = 'live' AND closed_at IS NULL AND EXISTS

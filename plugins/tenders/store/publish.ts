@@ -1,6 +1,6 @@
 import type { Transaction } from 'agenthub/plugin'
 import { derive } from '../domain/derive.ts'
-import { namesOf, refersTo } from '../domain/tracks.ts'
+import { namesOf, referencesOf } from '../domain/tracks.ts'
 import type { Notice } from '../model.ts'
 import { familiesOf, type Member } from './families.ts'
 import { changeRow, tenderRow } from './rows.ts'
@@ -131,7 +131,7 @@ const noticeRow = ({ notice, sha256, family, snapshot }: Member) => ({
   notice_id: notice.noticeId,
   version: notice.version,
   procedure_id: notice.procedureId,
-  refers: refersTo(notice),
+  refers: referencesOf(notice),
   notice,
 })
 
@@ -140,7 +140,7 @@ async function writeAnswers(
   { families, touched }: Awaited<ReturnType<typeof familiesOf>>,
   at: Date,
 ): Promise<void> {
-  const derived = [...families].map(([family, held]) => ({ family, ...derive(held) }))
+  const derived = [...families].map(([family, notices]) => ({ family, ...derive(notices) }))
   const tenders = derived.flatMap(({ family, tenders }) => tenders.map((t) => tenderRow(t, family)))
   const changes = derived.flatMap(({ family, changes }) => changes.map((c) => changeRow(c, family)))
   await transaction.query('DELETE FROM tender WHERE family = ANY ($1)', [touched])

@@ -1,13 +1,14 @@
 import type { TenderChange } from '../domain/derive.ts'
 import type { Tender } from '../domain/tender.ts'
-import type { Deadline } from '../model.ts'
+import { CALL_KINDS, type Deadline } from '../model.ts'
 
 /** PostgreSQL's `infinity`, for a tender without a certain end. */
 const NEVER = 'infinity'
-const TENTHS = 10
+/** Scores are stored in tenths. */
+export const TENTHS = 10
 const tenths = (score: number): number => Math.round(score * TENTHS)
 
-/** Row of a tender, with what it is searched and sorted by. */
+/** Row of a tender, with the columns by which it is searched and sorted. */
 export function tenderRow(tender: Tender, family: bigint) {
   const lots = tender.lots.filter(({ state }) => state !== 'cancelled')
   const effective = lots.flatMap(({ deadlines }) => effectiveOf(deadlines) ?? [])
@@ -15,7 +16,7 @@ export function tenderRow(tender: Tender, family: bigint) {
   const codes = [tender.cpv_main ?? '', ...tender.cpv_additional].concat(
     tender.lots.flatMap((lot) => [lot.cpv_main ?? '', ...lot.cpv_additional]),
   )
-  const isOver = tender.state === 'timed' && !CALLS.has(tender.kind)
+  const isOver = tender.state === 'timed' && !CALL_KINDS.has(tender.kind)
   const last = effective.reduce<number | undefined>(
     (most, each) => Math.max(most ?? each.closesAt, each.closesAt),
     undefined,
@@ -38,8 +39,6 @@ export function tenderRow(tender: Tender, family: bigint) {
     item: tender,
   }
 }
-
-const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
 
 /**
  * Picks the effective deadline of a lot: the first, because missing it excludes a bidder. Without a

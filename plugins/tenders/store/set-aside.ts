@@ -21,12 +21,12 @@ export interface SetAside {
   readonly at: Date
 }
 
-const DETAIL_MAX = 500
-const STACK_MAX = 4_000
+export const DETAIL_MAX = 500
+export const STACK_MAX = 4_000
 
-/** Removes what PostgreSQL cannot store. */
-const plain = (text: string, most: number): string =>
-  text.replaceAll('\0', '').slice(0, most).toWellFormed()
+/** Truncates a text and removes what PostgreSQL cannot store; null for none. */
+export const storable = (text: string | undefined, max: number): string | null =>
+  text?.replaceAll('\0', '').slice(0, max).toWellFormed() ?? null
 
 /** Records a document or notice that failed; a later failure of the same one replaces it. */
 export async function recordSetAside(
@@ -46,8 +46,8 @@ export async function recordSetAside(
       number ?? null,
       stage,
       reason,
-      plain(detail, DETAIL_MAX),
-      stack === undefined ? null : plain(stack, STACK_MAX),
+      storable(detail, DETAIL_MAX),
+      storable(stack, STACK_MAX),
       source,
       day ?? null,
       file ?? null,

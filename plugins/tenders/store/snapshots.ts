@@ -13,9 +13,11 @@ interface Row {
   readonly closed_at: Date | null
 }
 
-const COLUMNS = `id, day, ojs, source, announced, opened_at, closed_at,
+/** SQL of the columns of a snapshot `s`. */
+export const SNAPSHOT_COLUMNS = `day, ojs, source, announced, opened_at, closed_at,
   ((SELECT count(*) FROM arrival WHERE snapshot = s.id)
     + (SELECT count(*) FROM notice WHERE snapshot = s.id))::integer AS received`
+const COLUMNS = `id, ${SNAPSHOT_COLUMNS}`
 
 const snapshotOf = (row: Row): Snapshot => ({
   id: row.id,

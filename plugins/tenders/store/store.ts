@@ -1,18 +1,25 @@
 import { createHash } from 'node:crypto'
 import type { Clock, Database } from 'agenthub/plugin'
-import { refersTo } from '../domain/tracks.ts'
+import { referencesOf } from '../domain/tracks.ts'
 import type { Notice } from '../model.ts'
 import { readNotice } from '../parse/notice.ts'
 import { Unreadable } from '../parse/xml.ts'
 import { causeOf, isNoticeError, recordSetAside } from './set-aside.ts'
 import { closeSnapshots, openSnapshot, snapshots } from './snapshots.ts'
-import type { Acceptance, Arriving, Snapshot, Source, Store, Wanted } from './types.ts'
+import type {
+  MissingReference,
+  ReceivedDocument,
+  Snapshot,
+  Source,
+  Store,
+  StoreOutcome,
+} from './types.ts'
 
 /** The tenders' part of the database. */
 export const openStore = (database: Database, clock: Clock): Store => ({
   openSnapshot: (snapshot) => openSnapshot(database, snapshot, clock.now()),
-  accept: (arriving) => accept(database, clock, arriving),
-  async held(numbers) {
+  accept: (document) => accept(database, clock, document),
+  async storedNumbers(numbers) {
     const { rows } = await database.query<{ number: string }>(
       `SELECT number FROM notice WHERE number = ANY ($1)
        UNION SELECT number FROM arrival WHERE number = ANY ($1)`,
@@ -25,15 +32,15 @@ export const openStore = (database: Database, clock: Clock): Store => ({
     return closed!
   },
   snapshots: (limit) => snapshots(database, limit),
-  async wanted(limit) {
-    const { rows } = await database.query<Wanted>(
+  async missingReferences(limit) {
+    const { rows } = await database.query<MissingReference>(
       `SELECT reference, by_number AS "byNumber", attempts, asked_at AS "askedAt" FROM wanted
        ORDER BY asked_at NULLS FIRST, reference LIMIT $1`,
       [limit],
     )
     return rows
   },
-  async missed(reference) {
+  async recordAttempt(reference) {
     await database.query(
       'UPDATE wanted SET asked_at = $2, attempts = attempts + 1 WHERE reference = $1',
       [reference, clock.now()],
@@ -45,13 +52,13 @@ export const openStore = (database: Database, clock: Clock): Store => ({
 async function accept(
   database: Database,
   clock: Clock,
-  { xml, number, file, snapshot }: Arriving,
-): Promise<Acceptance> {
+  { xml, number, file, snapshot }: ReceivedDocument,
+): Promise<StoreOutcome> {
   const sha256 = createHash('sha256').update(xml).digest()
   const from = { sha256, snapshot, file, at: clock.now() }
   try {
     const read = readOrRefuse(xml, number, clock.now())
-    if (!('outcome' in read)) return await keepOrRefuse(database, read, from)
+    if (!('outcome' in read)) return await storeOrRefuse(database, read, from)
     await recordRefusal(database, read, from)
     return read
   } catch (error) {
@@ -71,13 +78,13 @@ export interface Origin {
 }
 
 /** Stores a notice; one that the database refuses is set aside. */
-export async function keepOrRefuse(
+export async function storeOrRefuse(
   database: Database,
   notice: Notice,
   from: Origin & { readonly snapshot: Snapshot },
-): Promise<Acceptance> {
+): Promise<StoreOutcome> {
   try {
-    return await keep(database, notice, from)
+    return await storeArrival(database, notice, from)
   } catch (error) {
     if (!isNoticeError(error)) throw error
     const refused = {
@@ -95,11 +102,11 @@ export async function keepOrRefuse(
  * Stores a notice, invisible until its snapshot is closed. Of two documents with one number the
  * later one counts, with a flag; a search hit never replaces a document.
  */
-async function keep(
+async function storeArrival(
   database: Database,
   notice: Notice,
   { sha256, snapshot }: { readonly sha256: Buffer; readonly snapshot: Snapshot },
-): Promise<Acceptance> {
+): Promise<StoreOutcome> {
   const { number } = notice
   const flagged = { ...notice, flags: [...(notice.flags ?? []), 'content_replaced'] }
   const { rows } = await database.query<{ old: boolean; changed: boolean }>(
@@ -125,10 +132,10 @@ async function keep(
   )
   const { old = false, changed = false } = rows[0] ?? {}
   const outcome = changed ? (old ? 'replaced' : 'stored') : 'unchanged'
-  return { outcome, number, refers: refersTo(notice) }
+  return { outcome, number, refers: referencesOf(notice) }
 }
 
-export type Refused = Extract<Acceptance, { outcome: 'refused' }>
+export type Refused = Extract<StoreOutcome, { outcome: 'refused' }>
 
 /** Sets a document aside. */
 export const recordRefusal = (

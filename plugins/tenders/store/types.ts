@@ -18,7 +18,7 @@ export interface Snapshot {
 }
 
 /** A document as it was published. */
-export interface Arriving {
+export interface ReceivedDocument {
   /** eForms or TED XML. */
   readonly xml: Uint8Array | string
   /** Expected number; a document with another one is refused. */
@@ -29,7 +29,7 @@ export interface Arriving {
 }
 
 /** Outcome of storing a document. */
-export type Acceptance =
+export type StoreOutcome =
   | {
       /**
        * `unchanged`: the same number with the same bytes is already stored.
@@ -52,7 +52,7 @@ export type Acceptance =
     }
 
 /** A notice that is referred to but missing. */
-export interface Wanted {
+export interface MissingReference {
   readonly reference: string
   /** The notice that refers to it. */
   readonly byNumber: string
@@ -68,15 +68,15 @@ export interface Store {
     snapshot: Pick<Snapshot, 'day' | 'source'> & Partial<Pick<Snapshot, 'ojs' | 'announced'>>,
   ): Promise<Snapshot>
   /** Parses and stores a document, invisible until its snapshot is closed. */
-  accept(arriving: Arriving): Promise<Acceptance>
+  accept(document: ReceivedDocument): Promise<StoreOutcome>
   /** Returns the publication numbers that are stored, visible or not. */
-  held(numbers: readonly string[]): Promise<ReadonlySet<string>>
+  storedNumbers(numbers: readonly string[]): Promise<ReadonlySet<string>>
   /** Call it again when predecessors arrive late; `closedAt` does not change. */
   closeSnapshot(snapshot: Snapshot): Promise<Snapshot>
   /** Newest days first. */
   snapshots(limit: number): Promise<readonly Snapshot[]>
   /** Lists missing references: never tried first, then least recently tried. */
-  wanted(limit: number): Promise<readonly Wanted[]>
+  missingReferences(limit: number): Promise<readonly MissingReference[]>
   /** Records a failed attempt to find a missing notice. */
-  missed(reference: string): Promise<void>
+  recordAttempt(reference: string): Promise<void>
 }

@@ -92,7 +92,7 @@ describe('tenders: a notice that fails', () => {
       'domain/detect.ts:changesOf',
       'domain/facts.ts:factsOf',
       'domain/relevance.ts:relevanceOf',
-      'domain/tell.ts:tell',
+      'domain/build-change.ts:buildChange',
       'domain/tender.ts:tenderOf',
       'parse/notice.ts:readNotice',
       'store/families.ts:familiesOf',

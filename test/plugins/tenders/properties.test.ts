@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import {
-  aligned,
-  apply,
+  alignLots,
+  applyDifferences,
   differences,
   factsOf,
-  same,
+  isEquivalent,
 } from '../../../plugins/tenders/domain/facts.ts'
 import type { Deadline, Notice } from '../../../plugins/tenders/model.ts'
 import { deadlineOf } from '../../../plugins/tenders/parse/deadline.ts'
@@ -60,7 +60,7 @@ describe('tenders: properties', () => {
     fc.assert(
       fc.property(notice, (a) => {
         expect(differences(factsOf(a), factsOf(structuredClone(a)))).to.deep.equal([])
-        expect(aligned(a, a)).to.deep.equal(a)
+        expect(alignLots(a, a)).to.deep.equal(a)
       }),
     )
   })
@@ -69,9 +69,10 @@ describe('tenders: properties', () => {
     fc.assert(
       fc.property(notice, notice, (a, b) => {
         const [before, after] = [factsOf(a), factsOf(b)]
-        const next = apply(before, differences(before, after))
+        const next = applyDifferences(before, differences(before, after))
         expect([...next.keys()].sort()).to.deep.equal([...after.keys()].sort())
-        for (const [key, value] of after) expect(same(next.get(key)!, value), key).to.equal(true)
+        for (const [key, value] of after)
+          expect(isEquivalent(next.get(key)!, value), key).to.equal(true)
         expect(differences(next, after)).to.deep.equal([])
         expect(differences(after, before)).to.have.length(differences(before, after).length)
       }),

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import {
   daysFrom,
-  doubtful,
-  type FoundDay,
+  doubtfulDays,
   gapsOf,
+  type PublicationDay,
 } from '../../../../plugins/tenders/ingest/calendar.ts'
 import { isMissing } from '../../../../plugins/tenders/ingest/missing.ts'
 
-const days = (first: string, issues: readonly (string | null)[]): FoundDay[] =>
+const days = (first: string, issues: readonly (string | null)[]): PublicationDay[] =>
   daysFrom(first, '2030-01-01')
     .slice(0, issues.length)
     .map((day, at) => {
@@ -20,18 +20,18 @@ describe('the journal calendar', () => {
   it('has no gap over a weekend or holiday, because the numbers continue', () => {
     const week = days('2026-03-02', ['41/2026', null, '42/2026', '43/2026', '44/2026', null, null])
     expect(gapsOf(week)).deep.equal([])
-    expect([...doubtful(week)]).deep.equal([])
+    expect([...doubtfulDays(week)]).deep.equal([])
   })
 
   it('has a gap if a number is missing, and its days without issues are uncertain', () => {
     const week = days('2026-03-02', ['41/2026', null, '43/2026'])
     expect(gapsOf(week)).deep.equal([{ after: '2026-03-02', before: '2026-03-04', issues: 1 }])
-    expect([...doubtful(week)]).deep.equal(['2026-03-03'])
+    expect([...doubtfulDays(week)]).deep.equal(['2026-03-03'])
   })
 
   it('treats a working day without later issues as uncertain, but no weekend', () => {
     const week = days('2026-03-05', ['44/2026', null, null, null, null])
-    expect([...doubtful(week)]).deep.equal(['2026-03-06', '2026-03-09'])
+    expect([...doubtfulDays(week)]).deep.equal(['2026-03-06', '2026-03-09'])
   })
 
   it('restarts at 1 each year and reports what is missing afterwards', () => {
@@ -58,7 +58,7 @@ describe('the journal calendar', () => {
 
 describe('a missing day', () => {
   const noon = (day: string) => new Date(`${day}T12:30:00Z`)
-  const tried = (found: readonly FoundDay[]) =>
+  const tried = (found: readonly PublicationDay[]) =>
     found.map((each) => ({ ...each, triedAt: noon(each.day), settledAt: noon(each.day) }))
   const week = tried(days('2026-03-02', ['41/2026', '42/2026', null, null, null, null, null]))
 

@@ -5,7 +5,7 @@ import { openStore } from '../../../../plugins/tenders/store/store.ts'
 import type { Snapshot, Store } from '../../../../plugins/tenders/store/types.ts'
 import {
   type Asked,
-  type Behaviour,
+  type Behavior,
   type Issue,
   startTed,
   type TedServer,
@@ -52,10 +52,10 @@ export function useJournal() {
   })
   const given = async (
     issues: Issue[],
-    behaviour: Behaviour = {},
+    behavior: Behavior = {},
     settings = FAST_SETTINGS,
   ): Promise<JournalFixture> => {
-    const ted = await startTed(issues, behaviour)
+    const ted = await startTed(issues, behavior)
     open.push(() => ted.close())
     const { database } = made
     await truncateTables(database)

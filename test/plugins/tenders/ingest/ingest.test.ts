@@ -162,7 +162,7 @@ describe('ingestion of the official journal', () => {
       '900-2025',
       '901-2025',
     ])
-    expect(await store.wanted(9)).deep.equal([
+    expect(await store.missingReferences(9)).deep.equal([
       { reference: '777-2024', byNumber: '2-2026', attempts: 1, askedAt: clock.now() },
     ])
     const { rows } = await database.query<{ event: string; verification: string }>(

@@ -1,16 +1,21 @@
 import { createHash } from 'node:crypto'
 import type { Notice, Text } from '../model.ts'
 import { type Change, linksOf, xpathOf } from './change.ts'
-import type { Found } from './found.ts'
+import type { DetectedChange } from './detected-change.ts'
 import { impactOf } from './impact.ts'
-import type { Held, Track } from './tracks.ts'
+import type { HashedNotice, Track } from './tracks.ts'
 
 /** Builds the published change with its evidence. */
-export function tell(each: Found, held: Held, before: Held | undefined, track: Track): Change {
-  const { notice, sha256 } = held
-  const { difference, event, signal, lotIds } = each
+export function buildChange(
+  detected: DetectedChange,
+  current: HashedNotice,
+  before: HashedNotice | undefined,
+  track: Track,
+): Change {
+  const { notice, sha256 } = current
+  const { difference, event, signal, lotIds } = detected
   const lotId = lotIds.length === 1 ? (lotIds[0] ?? null) : null
-  const follows = track.predecessors.has(notice.number) || each.method === 'result_code'
+  const follows = track.predecessors.has(notice.number) || detected.method === 'result_code'
   const changed = follows || notice.type === 'F14' ? before : undefined
   const reference = notice.changes?.reference ?? null
   const old = changed?.notice.number ?? (isNumber(reference) ? reference : null)
@@ -23,7 +28,7 @@ export function tell(each: Found, held: Held, before: Held | undefined, track: T
     id: hashOf(key),
     event,
     signal,
-    verification_status: each.verification,
+    verification_status: detected.verification,
     procedure_id: notice.procedureId,
     title: title?.text ?? null,
     title_lang: title?.lang ?? null,
@@ -33,14 +38,14 @@ export function tell(each: Found, held: Held, before: Held | undefined, track: T
     cpv: notice.cpv.main,
     lot_id: lotId,
     lot_ids: lotIds,
-    lot_text: each.lotText ?? null,
+    lot_text: detected.lotText ?? null,
     field,
     before: from,
     after,
     published_at: notice.publishedOn,
     reason_codes: reasons,
     evidence: {
-      method: each.method,
+      method: detected.method,
       source_publication_number: notice.number,
       changed_publication_number: old,
       reference,
@@ -49,7 +54,7 @@ export function tell(each: Found, held: Held, before: Held | undefined, track: T
       official_text: officialText(notice),
       sha256: { source: sha256, changed: changed?.sha256 ?? null },
     },
-    commercial_impact: impactOf(event, difference, each),
+    commercial_impact: impactOf(event, difference, detected),
     official_links: { ...linksOf(notice.number), changed: old === null ? null : linksOf(old) },
     affected_notice_ids: old === null ? [notice.number] : [old, notice.number],
     notice_ids: [...(old === null ? [] : [idOf(changed?.notice)]), idOf(notice)],

@@ -3,7 +3,7 @@ import type { Event, Signal, Verification } from './enums.ts'
 import type { Difference } from './facts.ts'
 
 /** A detected change before its evidence is added. */
-export interface Found {
+export interface DetectedChange {
   readonly difference: Difference
   readonly event: Event
   readonly signal: Signal
