@@ -22,7 +22,9 @@ export interface HoldTerms {
 
 /** Event that changes balances. Each one carries every number that its postings need. */
 export type LedgerEvent =
+  /** The price of a call, or a free call, is reserved. */
   | ({ readonly type: 'call.reserved' } & HoldTerms)
+  /** The call was delivered: at most the reserved amount is charged, the rest released. */
   | ({
       readonly type: 'call.settled'
       /** Final price, at most the reserved amount. */
@@ -109,7 +111,7 @@ export type LedgerEvent =
     }
   /** The platform gave credits away. */
   | { readonly type: 'credits.granted'; readonly credits: Account; readonly amount: Micros }
-  /** Credits expired and became income of the platform. */
+  /** Expired credits, or those of a revoked or expired key, became income of the platform. */
   | { readonly type: 'credits.lapsed'; readonly credits: Account; readonly amount: Micros }
   /** Credits moved between two keys of one principal. */
   | {
@@ -126,7 +128,7 @@ export type LedgerEvent =
       readonly lost: Micros
       readonly network?: NetworkName
     }
-  /** A transaction of the platform was included in a block. */
+  /** The platform paid gas for a transaction: in gwei, and its value in USDC. */
   | {
       readonly type: 'gas.paid'
       readonly gwei: bigint
@@ -170,7 +172,7 @@ export type LedgerEvent =
   | { readonly type: 'receivable.recovered'; readonly earnings: Account; readonly amount: Micros }
   /** A provider's debt was written off as uncollectible. */
   | { readonly type: 'receivable.written-off'; readonly amount: Micros }
-  /** Finance posted a manual correction, with author and reason. */
+  /** Finance posted a manual correction of any other kind. */
   | {
       readonly type: 'balance.adjusted'
       readonly debit: Account
@@ -186,7 +188,7 @@ export type LedgerEvent =
       /** @defaultValue USDC */
       readonly asset?: 'USDC' | 'GWEI'
     }
-  /** A month was closed. No balance changes. */
+  /** A month was closed: no later entry is dated in it or before it. No balance changes. */
   | { readonly type: 'period.closed' }
 
 /** Platform wallets, and the funds in transit to them. */

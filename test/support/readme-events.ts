@@ -1,25 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Pool } from 'pg'
+
+const EVENTS = join(import.meta.dirname, '../../core/ledger/events.ts')
 
 /** Position of the table of events in core/README.md. */
 export const EVENTS_BLOCK = /(?<=<!-- events -->\n\n)[\s\S]*(?=\n\n<!-- \/events -->)/
 
 const WALLET_PREFIX = 'assets:usdc:base:'
 
-/** Formats the table of events from the database, with the accounts that each event may change. */
+/**
+ * Formats the table of events: the accounts that each one may change, from the database, and its
+ * doc comment from the code.
+ */
 export async function eventsTable(pool: Pool): Promise<string> {
+  const texts = readTexts()
   const { rows } = await pool.query<{
     event: string
     debits: string[] | null
     credits: string[] | null
-    meaning: string
     needs: string[]
-  }>('SELECT event, debits, credits, meaning, needs FROM ledger.kind ORDER BY id')
-  const lines = rows.map(({ event, debits, credits, meaning, needs }) => {
+  }>('SELECT event, debits, credits, needs FROM ledger.kind ORDER BY id')
+  const lines = rows.map(({ event, debits, credits, needs }) => {
     const [debit, credit] = STEPS[event] ?? [named(debits!), named(credits!)]
+    const text = texts.get(event)
+    if (text === undefined) throw new Error(`${event} has no doc comment in core/ledger/events.ts`)
     const decided = needs.length > 0 ? ` (${needs.join(', ')})` : ''
-    return `| \`${event}\` | ${debit} | ${credit} | ${meaning}${decided} |`
+    return `| \`${event}\` | ${debit} | ${credit} | ${text}${decided} |`
   })
   return ['| event | debit | credit | what happened |', '|---|---|---|---|', ...lines].join('\n')
+}
+
+/** Reads the doc comment of each event, without its final period. */
+function readTexts(): ReadonlyMap<string, string> {
+  const members = /\/\*\* (.+)\. \*\/\n {2}\| [({\s]*readonly type: '([a-z.-]+)'/g
+  const found = readFileSync(EVENTS, 'utf8').matchAll(members)
+  return new Map([...found].map(([, text, event]) => [event!, text!]))
 }
 
 /** Steps of a call, which have columns instead of legs; checked by postings.test.ts. */
