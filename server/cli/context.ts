@@ -51,7 +51,7 @@ function showWaits(terminal: Terminal): (wait: ClientWait) => void {
   }
 }
 
-/** Runs a command. Its modules are loaded only now, so that help stays fast. */
+/** Wraps a command, whose modules are loaded when it runs, so that help stays fast. */
 export type Run = (
   work: (context: Context, flags: CommonFlags, ...args: never) => Promise<unknown>,
 ) => (...given: unknown[]) => Promise<void>

@@ -31,18 +31,29 @@ export async function readText(path: string): Promise<string | undefined> {
   }
 }
 
+/** Reads a file that the user names. @throws Failure if it cannot be read */
+export async function readNamedFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (cause) {
+    throw new Failure('usage', `Cannot read ${path}: ${(cause as Error).message}`, undefined, {
+      cause,
+    })
+  }
+}
+
 /**
  * Replaces a file atomically: readers see the old or the new content, even after a crash.
- * It is never readable to others in between. A symbolic link is preserved.
- * @param mode of a new file; an existing one keeps its own. @defaultValue owner only
+ * It is never readable to others in between. A new file is readable by the owner only; an existing
+ * one keeps its mode. A symbolic link is preserved.
  */
-export async function replaceFile(path: string, text: string, mode = OWNER_ONLY): Promise<void> {
+export async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const target = await realpath(path).catch(() => path)
   const kept = await stat(target).catch(() => undefined)
   const part = join(dirname(target), `.${process.pid}-${Math.trunc(performance.now())}.tmp`)
   const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY
-  const file = await open(part, flags, kept ? kept.mode & 0o777 : mode)
+  const file = await open(part, flags, kept ? kept.mode & 0o777 : OWNER_ONLY)
   try {
     await file.writeFile(text)
     await file.sync()
@@ -54,6 +65,10 @@ export async function replaceFile(path: string, text: string, mode = OWNER_ONLY)
     throw error
   }
 }
+
+/** Replaces a JSON file, as `replaceFile`. */
+export const replaceJson = (path: string, value: unknown): Promise<void> =>
+  replaceFile(path, `${JSON.stringify(value, null, 2)}\n`)
 
 /** Returns true if users other than the owner may read a file. */
 export async function isReadableByOthers(path: string): Promise<boolean> {

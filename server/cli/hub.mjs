@@ -1,14 +1,14 @@
 #!/usr/bin/env node
-// Starts the command line: compiled, as it is published, or from its sources, on this Node if it
-// reads TypeScript, else on the one that the package brings along.
+// Starts the command line: compiled, as published, or from its sources, on this Node if it reads
+// TypeScript, else on the one that the clone has installed.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import module from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-// What Node has compiled is kept in the user's own cache: half of the time that a help takes. In
-// the shared folder that is Node's own default others could put something else there.
+// Caches compiled code in a folder of the user, which halves the time of `--help`. Others could write
+// to the shared folder that is Node's default.
 const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
 module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE || join(caches, 'agenthub'))
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DEFAULT_HUB, type Settings } from './config.ts'
 import { Failure } from './failure.ts'
-import { readJson, readText, replaceFile, storeBackup, withFileLock } from './files.ts'
+import { readJson, readText, replaceJson, storeBackup, withFileLock } from './files.ts'
 
 export interface Credential {
   readonly api_key: string
@@ -99,7 +99,7 @@ export class Store {
       }
       const text = await readText(path)
       if (text !== undefined) await storeBackup(path, text)
-      await replaceFile(path, pretty(next))
+      await replaceJson(path, next)
     })
   }
 
@@ -108,7 +108,7 @@ export class Store {
   }
 
   async saveTools(tools: Readonly<Record<string, Tool>>): Promise<void> {
-    await replaceFile(this.path('tools.json'), pretty({ tools }))
+    await replaceJson(this.path('tools.json'), { tools })
   }
 
   async #credentials(): Promise<Credentials> {
@@ -121,5 +121,3 @@ function listCredentials({ hubs, others }: Credentials, hub: string): readonly C
   const inUse = hubs[hub]
   return [...(inUse ? [inUse] : []), ...(others?.[hub] ?? [])]
 }
-
-const pretty = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`

@@ -2,7 +2,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import type { ClientWallet } from '../../core/client/index.ts'
 import type { Settings } from './config.ts'
 import { Failure } from './failure.ts'
-import { isReadableByOthers, readJson, replaceFile } from './files.ts'
+import { isReadableByOthers, readJson, replaceJson } from './files.ts'
 import { decryptKey, encryptKey, isKeystore } from './keystore.ts'
 import type { Store } from './store.ts'
 import type { Terminal } from './terminal.ts'
@@ -49,6 +49,14 @@ export async function openWallet(
   return createAccount(key, sandbox)
 }
 
+/** Opens the wallet to sign with, as `openWallet`. @throws Failure also if there is none */
+export async function requireWallet(...given: Parameters<typeof openWallet>) {
+  const wallet = await openWallet(...given)
+  if (wallet) return wallet
+  const hint = 'Create one with `hub register`, or set HUB_PRIVATE_KEY.'
+  throw new Failure('error', 'There is no wallet.', hint)
+}
+
 /** Creates a wallet and stores it, encrypted if a password is given. */
 export async function createWallet(ports: WalletDeps, sandbox: boolean): Promise<ClientWallet> {
   const { store, terminal } = ports
@@ -73,7 +81,7 @@ export async function storeWallet(
 ): Promise<void> {
   const { address } = privateKeyToAccount(key)
   const file = password ? await encryptKey(key, password) : { address, private_key: key }
-  await replaceFile(walletFile(store, sandbox), `${JSON.stringify(file, null, 2)}\n`)
+  await replaceJson(walletFile(store, sandbox), file)
 }
 
 /** Returns the private key. @throws Failure */

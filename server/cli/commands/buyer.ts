@@ -9,8 +9,8 @@ import { type Micros, micros } from '../../../core/money.ts'
 import { type Context, clientWithKey, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
-import { openWallet } from '../wallet.ts'
-import { parseQuery } from './query-parameters.ts'
+import { requireWallet } from '../wallet.ts'
+import { parseQuery } from './arguments.ts'
 import type { Target } from './target.ts'
 import { requestTestMoney } from './test-money.ts'
 
@@ -103,15 +103,9 @@ async function signInFromWallet(
   call: Call,
   { keystore, acceptPayTo }: PaymentFlags,
 ): Promise<HubResponse> {
-  const wallet = await openOwnWallet(context, keystore)
+  const wallet = await requireWallet(context, await isSandbox(context), keystore)
   const options = { ...call.options, signInUpTo: call.options.maxPrice ?? 0n }
   return send(context.client({ wallet }), { ...call, options }, acceptPayTo)
-}
-
-async function openOwnWallet(context: Context, keystore: string | undefined) {
-  const wallet = await openWallet(context, await isSandbox(context), keystore)
-  if (wallet) return wallet
-  throw new Failure('error', 'There is no wallet to pay with.', 'Create one with `hub register`.')
 }
 
 async function payFromWallet(
@@ -126,7 +120,7 @@ async function payFromWallet(
   if (target.kind === 'external' && options.dryRun)
     throw new Failure('usage', 'Only the hub can ask a seller for its price.', 'Omit --pay.')
   const sandbox = await isSandbox(context)
-  const wallet = await openOwnWallet(context, keystore)
+  const wallet = await requireWallet(context, sandbox, keystore)
   const payUpTo = options.maxPrice ?? 0n
   if (target.kind === 'external') {
     const request = toProxyRequest(target, input, query, options)

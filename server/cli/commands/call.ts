@@ -1,4 +1,4 @@
-import { open, readFile, writeFile } from 'node:fs/promises'
+import { open, writeFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import {
   type CallOptions,
@@ -7,10 +7,10 @@ import {
 } from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
 import { Failure, toFailure } from '../failure.ts'
+import { readNamedFile } from '../files.ts'
 import { dollars } from '../terminal.ts'
+import { parseDollars, parseQuery } from './arguments.ts'
 import { createBuyer, PAYMENT_UNRESOLVED } from './buyer.ts'
-import { parseQuery } from './query-parameters.ts'
-import { parsePrice } from './search.ts'
 import { resolveTarget, type Target } from './target.ts'
 
 export interface CallFlags {
@@ -37,7 +37,7 @@ export async function callCommand(context: Context, name: string, flags: CallFla
   const { terminal } = context
   const body = await parseData(flags.data)
   const target = await resolveTarget(context, name, flags.method, body !== undefined)
-  const maxPrice = flags.maxPrice ? parsePrice(flags.maxPrice) : context.settings.maxPrice
+  const maxPrice = flags.maxPrice ? parseDollars(flags.maxPrice) : context.settings.maxPrice
   const idempotencyKey = flags.idempotencyKey ?? newIdempotencyKey()
   const headers = parseHeaders(flags.header)
   const options = { maxPrice, idempotencyKey, dryRun: flags.dryRun === true, headers }
@@ -150,20 +150,12 @@ async function parseData(data: string | undefined): Promise<unknown> {
     data === '-'
       ? await textOf(process.stdin)
       : data.startsWith('@')
-        ? await fileText(data.slice(1))
+        ? await readNamedFile(data.slice(1))
         : data
   try {
     return JSON.parse(text)
   } catch {
     return text
-  }
-}
-
-async function fileText(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (cause) {
-    throw new Failure('usage', `Cannot read ${path}.`, undefined, { cause })
   }
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { Context } from '../context.ts'
+import { type Context, isSandbox } from '../context.ts'
 import { Failure, toFailure } from '../failure.ts'
 import { isReadableByOthers } from '../files.ts'
 import { dollars } from '../terminal.ts'
@@ -62,9 +62,9 @@ function describeError(error: unknown): string {
 }
 
 /** Checks the wallet, which only registration and payments need. */
-async function walletCheck({ store, settings, client }: Context): Promise<Check> {
-  const { body } = await client().send('/health')
-  const sandbox = body['sandbox'] === true
+async function walletCheck(context: Context): Promise<Check> {
+  const { store, settings } = context
+  const sandbox = await isSandbox(context)
   const file = walletFile(store, sandbox)
   if (settings.privateKey !== undefined && !sandbox) {
     return { name: 'wallet', ok: true, detail: 'from HUB_PRIVATE_KEY' }

@@ -1,6 +1,6 @@
-import { type Context, clientWithKey } from '../context.ts'
-import { dollars, table } from '../terminal.ts'
-import { parseLimit } from './search.ts'
+import type { Context } from '../context.ts'
+import { dollars } from '../terminal.ts'
+import { formatTime, type PageFlags, printPage } from './list-page.ts'
 
 interface Item {
   readonly id: string
@@ -11,41 +11,24 @@ interface Item {
   readonly endpoint: string | null
 }
 
-interface HistoryFlags {
-  readonly limit?: string
-  readonly cursor?: string
+interface HistoryFlags extends PageFlags {
   /** True for each entry of the ledger instead of one row per call. */
   readonly movements?: boolean
 }
 
 /** Prints the calls and other changes of the key's credits, newest first. */
-export async function history(
-  context: Context,
-  { limit, cursor, movements }: HistoryFlags,
-): Promise<void> {
-  const query = new URLSearchParams({
-    view: movements ? 'movements' : 'calls',
-    limit: String(parseLimit(limit)),
-    ...(cursor && { cursor }),
-  })
-  const { body } = await (await clientWithKey(context)).send(
-    `/v1/credits/history?${query.toString()}`,
-  )
-  const { data, next_cursor: next } = body as unknown as {
-    readonly data: readonly Item[]
-    readonly next_cursor: string | null
-  }
-  await context.terminal.result(body, () => {
-    if (data.length === 0) return 'No movements yet.'
-    const rows = data.map((item) => [
-      item.at.replace('T', ' ').slice(0, 19),
+export const history = (context: Context, flags: HistoryFlags): Promise<void> =>
+  printPage<Item>(context, flags, {
+    path: '/v1/credits/history',
+    query: { view: flags.movements ? 'movements' : 'calls' },
+    head: ['at (UTC)', 'event', 'change', 'balance', 'endpoint', 'id'],
+    cellsOf: (item) => [
+      formatTime(item.at),
       item.event,
       dollars(BigInt(item.change_microdollars)),
       item.balance_microdollars === null ? '' : dollars(BigInt(item.balance_microdollars)),
       item.endpoint ?? '',
       item.id,
-    ])
-    const more = next ? `\n\nMore: --cursor ${next}` : ''
-    return `${table(['at (UTC)', 'event', 'change', 'balance', 'endpoint', 'id'], rows)}${more}`
+    ],
+    ifEmpty: 'No movements yet.',
   })
-}

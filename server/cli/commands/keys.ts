@@ -1,7 +1,7 @@
 import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
-import { parsePrice } from './search.ts'
+import { parseDollars } from './arguments.ts'
 import { clientOfKey, findStored } from './stored-keys.ts'
 import { requireConsent } from './topup.ts'
 
@@ -62,9 +62,9 @@ export async function requestRate(
 
 /** Limits of a request; null for `none`, undefined for those that are not given. */
 const limitsOf = (flags: LimitFlags) => ({
-  max_call_microdollars: unlessNone(flags.maxCall, (text) => Number(parsePrice(text))),
-  max_day_microdollars: unlessNone(flags.maxDay, (text) => Number(parsePrice(text))),
-  max_total_microdollars: unlessNone(flags.maxTotal, (text) => Number(parsePrice(text))),
+  max_call_microdollars: unlessNone(flags.maxCall, (text) => Number(parseDollars(text))),
+  max_day_microdollars: unlessNone(flags.maxDay, (text) => Number(parseDollars(text))),
+  max_total_microdollars: unlessNone(flags.maxTotal, (text) => Number(parseDollars(text))),
   services: unlessNone(flags.services, (text) => text.split(',').map((slug) => slug.trim())),
   expires_at: unlessNone(flags.expires, parseInstant),
 })

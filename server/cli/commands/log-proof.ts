@@ -1,5 +1,4 @@
 import type { JsonWebKey } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import {
   type CallProof,
   type Cosignature,
@@ -11,6 +10,7 @@ import {
 } from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
+import { readNamedFile } from '../files.ts'
 import { checked, policyOf, readKeys, type TrustFlags } from './proof-files.ts'
 
 /** Proofs that logs continue stored checkpoints, as `receipts compare --json` prints them. */
@@ -22,12 +22,8 @@ export interface LogProofs {
  * Checks that the hub's ledger of today continues what a stored file covers: the proof of a call,
  * an earlier output of this command, or a checkpoint.
  */
-export async function compareLog(
-  context: Context,
-  file: string,
-  flags: TrustFlags = {},
-): Promise<void> {
-  const stored = checkpointsIn(await readText(file))
+export async function compareLog(context: Context, file: string, flags: TrustFlags): Promise<void> {
+  const stored = checkpointsIn(await readNamedFile(file))
   if (stored.length === 0) {
     const hint = 'Store one: curl HUB/v1/ledger/trees/heads/checkpoint > checkpoint'
     throw new Failure('usage', `${file} has no checkpoint of a hub's ledger.`, hint)
@@ -105,13 +101,5 @@ function parseFile(text: string): Partial<CallProof & LogProofs> {
     return JSON.parse(text)
   } catch {
     return {}
-  }
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    throw new Failure('usage', `${file} is not readable: ${(error as Error).message}`)
   }
 }

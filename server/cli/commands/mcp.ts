@@ -40,12 +40,12 @@ interface Pipe {
 }
 
 async function forwardMessage(pipe: Pipe, line: string): Promise<void> {
-  const { url, apiKey, state, pending: asked, write } = pipe
+  const { url, apiKey, state, pending, write } = pipe
   const message = parse(line)
   const id = message?.['id']
   const cancel = new AbortController()
   if (message?.['method'] === 'notifications/cancelled') cancelRequest(pipe, message)
-  if (id !== undefined) asked.set(id, cancel)
+  if (id !== undefined) pending.set(id, cancel)
   try {
     const response = await request(url, {
       method: 'POST',
@@ -76,14 +76,14 @@ async function forwardMessage(pipe: Pipe, line: string): Promise<void> {
     process.stderr.write(`hub mcp: ${(error as Error).message}\n`)
     if (id !== undefined) write(errorResponse(id, `${url} does not respond.`))
   } finally {
-    asked.delete(id)
+    pending.delete(id)
   }
 }
 
 /** Cancels a request by closing its connection (MCP 2026-07-28, cancellation). */
-function cancelRequest({ pending: asked }: Pipe, { params }: Json): void {
+function cancelRequest({ pending }: Pipe, { params }: Json): void {
   const { requestId } = (params ?? {}) as { requestId?: unknown }
-  asked.get(requestId)?.abort()
+  pending.get(requestId)?.abort()
 }
 
 /** Builds the request headers; newer clients send their version in each message as well. */

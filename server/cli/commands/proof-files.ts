@@ -1,5 +1,4 @@
 import type { JsonWebKey } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import {
   HubError,
   HubUnreachable,
@@ -8,6 +7,7 @@ import {
 } from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
+import { readNamedFile } from '../files.ts'
 
 /** Returns what a verification shows. @throws Failure with `code` if it fails */
 export async function checked<T>(verify: () => T | Promise<T>, code: string): Promise<T> {
@@ -31,12 +31,13 @@ export async function readKeys(context: Context, file?: string): Promise<readonl
   throw new Failure('usage', `${file ?? context.hub} has no keys (JWKS).`)
 }
 
-/** @throws Failure if the file is not JSON */
+/** @throws Failure if the file cannot be read, or is not JSON */
 export async function readJson(file: string): Promise<object> {
+  const text = await readNamedFile(file)
   try {
-    return JSON.parse(await readFile(file, 'utf8'))
-  } catch (error) {
-    throw new Failure('usage', `${file} is not a readable JSON file: ${(error as Error).message}`)
+    return JSON.parse(text)
+  } catch {
+    throw new Failure('usage', `${file} is not valid JSON.`)
   }
 }
 

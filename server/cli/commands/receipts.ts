@@ -7,10 +7,10 @@ import {
 } from '../../../core/client/index.ts'
 import { type CommonFlags, type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
-import { dollars, table } from '../terminal.ts'
+import { dollars } from '../terminal.ts'
+import { formatTime, type PageFlags, printPage } from './list-page.ts'
 import { describeWitnesses, type LogProofs, printLogs } from './log-proof.ts'
 import { checked, policyOf, readJson, readKeys, type TrustFlags } from './proof-files.ts'
-import { parseLimit } from './search.ts'
 
 interface ChargedCall {
   readonly id: string
@@ -21,35 +21,21 @@ interface ChargedCall {
 }
 
 /** Lists calls that were paid by credits or x402, newest first; each has a receipt. */
-export async function listReceipts(
-  context: Context,
-  { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
-): Promise<void> {
-  const query = new URLSearchParams({
-    charged: 'true',
-    limit: String(parseLimit(limit)),
-    ...(cursor && { cursor }),
-  })
-  const { body } = await (await clientWithKey(context)).send(`/v1/calls?${query.toString()}`)
-  const { data, next_cursor: next } = body as unknown as {
-    readonly data: readonly ChargedCall[]
-    readonly next_cursor: string | null
-  }
-  await context.terminal.result(body, () => {
-    if (data.length === 0) return 'No call was charged yet.'
-    const rows = data.map((call) => [
-      call.at.replace('T', ' ').slice(0, 19),
+export const listReceipts = (context: Context, flags: PageFlags): Promise<void> =>
+  printPage<ChargedCall>(context, flags, {
+    path: '/v1/calls',
+    query: { charged: 'true' },
+    head: ['at (UTC)', 'endpoint', 'paid by', 'charged', 'call'],
+    cellsOf: (call) => [
+      formatTime(call.at),
       call.endpoint,
       call.source,
       dollars(BigInt(call.charged_microdollars)),
       call.id,
-    ])
-    const more = next ? `\nMore: --cursor ${next}` : ''
-    const verify = `Verify one: hub receipts verify ${data[0]!.id}`
-    const list = table(['at (UTC)', 'endpoint', 'paid by', 'charged', 'call'], rows)
-    return `${list}\n\n${verify}${more}`
+    ],
+    noteOn: (first) => `\n\nVerify one: hub receipts verify ${first.id}`,
+    ifEmpty: 'No call was charged yet.',
   })
-}
 
 const CALL_ID = /^[0-9a-f-]{36}$/
 const RECEIPT = /^[\w-]+\.[\w-]+(?:\.[\w-]+){1,2}$/
@@ -65,7 +51,7 @@ const POLL_MS = 2_000
 export async function proveReceipt(
   context: Context,
   call: string,
-  { wait = CHECKPOINT_SECONDS }: Pick<CommonFlags, 'wait'> = {},
+  { wait = CHECKPOINT_SECONDS }: Pick<CommonFlags, 'wait'>,
 ): Promise<void> {
   const keys = await readKeys(context)
   const waiting = 'waiting for the next signed checkpoint'
@@ -108,7 +94,7 @@ async function fetchProof(
 export async function checkReceipt(
   context: Context,
   given: string,
-  flags: TrustFlags = {},
+  flags: TrustFlags,
 ): Promise<void> {
   const text = given.trim()
   const witnesses = policyOf(flags)

@@ -1,15 +1,13 @@
-import { type Micros, usd } from '../../../core/money.ts'
 import { type Context, clientWithKey } from '../context.ts'
-import { Failure } from '../failure.ts'
 import { dollars, stripControls, table } from '../terminal.ts'
+import { parseDollars } from './arguments.ts'
+import { moreHint, type PageFlags, parseLimit } from './list-page.ts'
 
-export interface SearchFlags {
+export interface SearchFlags extends PageFlags {
   readonly category?: string
   readonly maxPrice?: string
   readonly external?: boolean
   readonly native?: boolean
-  readonly limit?: string
-  readonly cursor?: string
 }
 
 interface Hit {
@@ -32,7 +30,7 @@ export async function search(context: Context, words: readonly string[], flags: 
   const order = {
     query: words.join(' '),
     ...(flags.category && { category: flags.category }),
-    ...(flags.maxPrice && { max_price_microdollars: Number(parsePrice(flags.maxPrice)) }),
+    ...(flags.maxPrice && { max_price_microdollars: Number(parseDollars(flags.maxPrice)) }),
     ...(type && { type }),
     limit: parseLimit(flags.limit),
     ...(flags.cursor && { cursor: flags.cursor }),
@@ -65,12 +63,11 @@ function formatHits(data: readonly Hit[], next: string | null): string {
     hit.category ?? '',
     truncate(hit.summary ?? hit.description ?? hit.name),
   ])
-  const more = next === null || next === undefined ? '' : `\n\nMore: --cursor ${next}`
   const cautions = data.flatMap(({ url, cautions: all = [] }) =>
     all.map(({ message }) => `\nCaution, ${stripControls(url ?? '')}: ${stripControls(message)}`),
   )
   const text = table(['service', 'price', 'category', 'what it does'], rows)
-  return `${text}${cautions.length > 0 ? '\n' : ''}${cautions.join('')}${more}`
+  return `${text}${cautions.length > 0 ? '\n' : ''}${cautions.join('')}${moreHint(next)}`
 }
 
 const WIDTH = 70
@@ -79,23 +76,9 @@ const truncate = (text: string): string => {
   return line.length > WIDTH ? `${line.slice(0, WIDTH - 1)}…` : line
 }
 
-export function formatPrice(price: Hit['price_microdollars']): string {
+function formatPrice(price: Hit['price_microdollars']): string {
   if (price === null) return '?'
   if (typeof price === 'number') return dollars(BigInt(price))
   const [min, max] = [BigInt(price.min), BigInt(price.max)]
   return min === max ? dollars(min) : `${dollars(min)}–${dollars(max)}`
-}
-
-export function parsePrice(text: string): Micros {
-  try {
-    return usd(text.replace(/^\$/, ''))
-  } catch (cause) {
-    throw new Failure('usage', `Not a dollar amount: ${text}`, 'Such as 0.05', { cause })
-  }
-}
-
-export function parseLimit(text = '20'): number {
-  const limit = Number(text)
-  if (Number.isInteger(limit) && limit >= 1 && limit <= 100) return limit
-  throw new Failure('usage', `Not a number from 1 to 100: ${text}`)
 }

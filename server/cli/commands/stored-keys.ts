@@ -3,8 +3,8 @@ import { type Context, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import type { Credential } from '../store.ts'
 import { dollars, table } from '../terminal.ts'
-import { openWallet } from '../wallet.ts'
-import { parsePrice } from './search.ts'
+import { requireWallet } from '../wallet.ts'
+import { parseDollars } from './arguments.ts'
 import { requireConsent } from './topup.ts'
 
 interface Key {
@@ -144,9 +144,8 @@ export async function transferCredits(
   { keystore }: TransferFlags,
 ): Promise<void> {
   const { terminal } = context
-  const amount = parsePrice(dollarsText)
-  const wallet = await openWallet(context, await isSandbox(context), keystore)
-  if (!wallet) throw new Failure('error', 'There is no wallet to sign with.')
+  const amount = parseDollars(dollarsText)
+  const wallet = await requireWallet(context, await isSandbox(context), keystore)
   await requireConsent(context, `Move ${dollars(amount)} of credits from ${from} to ${to}?`)
   const client = await clientOfKey(context, [to, from], { wallet })
   const work = client.transfer({ from, to, amount })

@@ -4,7 +4,7 @@ import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import type { Tool } from '../store.ts'
 import { dollars, table } from '../terminal.ts'
-import { parsePrice } from './search.ts'
+import { parseDollars } from './arguments.ts'
 import { resolveTarget } from './target.ts'
 
 export interface AddFlags {
@@ -71,7 +71,7 @@ export async function tools({ store, terminal }: Context): Promise<void> {
   await terminal.result(Object.fromEntries(known), () => {
     if (known.length === 0) return 'No tools yet: hub add https://… saves one.'
     const rows = known.map(([name, { method, target, price_usd: price }]) => {
-      return [name, method, target, price === undefined ? '' : dollars(parsePrice(price))]
+      return [name, method, target, price === undefined ? '' : dollars(parseDollars(price))]
     })
     return table(['name', '', 'address', 'price'], rows)
   })

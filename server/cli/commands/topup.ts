@@ -1,9 +1,10 @@
 import { HubError, newIdempotencyKey } from '../../../core/client/index.ts'
-import { MIN_TOP_UP, type Micros, usd } from '../../../core/money.ts'
+import { MIN_TOP_UP, type Micros } from '../../../core/money.ts'
 import { type Context, isSandbox } from '../context.ts'
 import { Failure, toFailure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
-import { openWallet } from '../wallet.ts'
+import { requireWallet } from '../wallet.ts'
+import { parseDollars } from './arguments.ts'
 import { requestTestMoney } from './test-money.ts'
 
 const POLL_MS = 2_000
@@ -20,11 +21,7 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
   const amount = parseAmount(amountText)
   const apiKey = await store.apiKey()
   const sandbox = await isSandbox(context)
-  const wallet = await openWallet(context, sandbox, flags.keystore)
-  if (!wallet) {
-    const hint = 'Create one with `hub register`, or set HUB_PRIVATE_KEY.'
-    throw new Failure('error', 'There is no wallet to pay with.', hint)
-  }
+  const wallet = await requireWallet(context, sandbox, flags.keystore)
   const { address } = wallet.account
   await requireConsent(context, `Pay ${dollars(amount)} in USDC on Base from ${address} to ${hub}?`)
   const paying = client({ apiKey, wallet })
@@ -55,14 +52,6 @@ function parseAmount(text: string): Micros {
   const amount = parseDollars(text)
   if (amount >= MIN_TOP_UP) return amount
   throw new Failure('usage', `The minimum is ${dollars(MIN_TOP_UP)}.`, 'Such as: hub topup 5')
-}
-
-function parseDollars(text: string): Micros {
-  try {
-    return usd(text.replace(/^\$/, ''))
-  } catch (cause) {
-    throw new Failure('usage', `Not a dollar amount: ${text}`, 'Such as: hub topup 5', { cause })
-  }
 }
 
 /** @throws Failure unless the user agrees, interactively or with `--yes` */

@@ -1,12 +1,11 @@
 import { type Context, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
-import { openWallet, readPrivateKey, storeWallet, walletFile } from '../wallet.ts'
+import { readPrivateKey, requireWallet, storeWallet, walletFile } from '../wallet.ts'
 
 export async function walletAddress(context: Context, keystore?: string): Promise<void> {
   const sandbox = await isSandbox(context)
-  const wallet = await openWallet(context, sandbox, keystore)
-  if (!wallet) throw new Failure('error', 'There is no wallet.', 'Create one with `hub register`.')
-  const { address } = wallet.account
+  const { account } = await requireWallet(context, sandbox, keystore)
+  const { address } = account
   await context.terminal.result({ address, sandbox }, () => address)
 }
 

@@ -39,7 +39,7 @@ export interface Client {
   /** Configuration file in a project; undefined if not supported. */
   readonly projectFile?: string
   readonly editor: Editor
-  /** Path of keys to our entry, its own name last. */
+  /** Path of keys to the entry, its own name last. */
   readonly path: readonly string[]
   readonly entry: (reach: HubAccess) => unknown
   /** True if the key must be in a file of its own. */

@@ -1,4 +1,4 @@
-import { readJson, replaceFile } from '../files.ts'
+import { readJson, replaceJson } from '../files.ts'
 import type { Store } from '../store.ts'
 import type { Edit } from './edit.ts'
 
@@ -6,7 +6,7 @@ import type { Edit } from './edit.ts'
 export interface InstalledEntry {
   readonly client: string
   readonly edit: Edit
-  /** True if we created the file. */
+  /** True if the command created the file. */
   readonly created: boolean
   readonly backup?: string | undefined
 }
@@ -27,7 +27,7 @@ export class Manifest {
 
   async keep(file: string, installed: InstalledEntry): Promise<void> {
     const { [file]: before, ...rest } = await this.#read()
-    // A second edit of our own entry is undone by removing the entry.
+    // A second edit of the entry is undone by removing the entry.
     const known = before ? {} : { [file]: installed }
     await this.#write({ ...rest, ...known })
   }
@@ -42,7 +42,7 @@ export class Manifest {
   }
 
   #write(files: Files): Promise<void> {
-    return replaceFile(this.#path, `${JSON.stringify(files, null, 2)}\n`)
+    return replaceJson(this.#path, files)
   }
 
   get #path(): string {

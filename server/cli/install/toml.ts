@@ -26,7 +26,7 @@ export const tomlEditor: Editor = {
   },
 }
 
-/** Checks that the new file has the old content plus our table. */
+/** Checks that the new file has the old content plus the table of the hub. */
 function verify(text: string, before: TomlTable, path: readonly string[], value: unknown): void {
   const after = read(text)
   const same = isDeepEqual(at(after, path), value)

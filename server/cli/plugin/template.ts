@@ -72,7 +72,7 @@ export default defineService({
       output: s.object({ words: s.integer(), different: s.integer() }),
       handle: ({ input }) => {
         const words = input.text.toLowerCase().match(/[\\p{L}\\p{N}]+/gu) ?? []
-// Errors are refunded; a Refusal tells the caller what to change.
+        // Errors are refunded; a Refusal tells the caller what to change.
         if (words.length === 0) throw new Refusal('no_words', 'Send a text that has words.')
         return { words: words.length, different: new Set(words).size }
       },

@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { generatePrivateKey } from 'viem/accounts'
 import { HubError } from '../../../core/client/index.ts'
 import { toFailure } from '../../../server/cli/failure.ts'
+import { listenOnLoopback } from '../../support/loopback.ts'
 import { useHub } from '../../support/suite.ts'
 import { configOf, usersOf } from './hub.ts'
 
@@ -92,9 +91,8 @@ describe('hub, on failure,', function () {
     it('twice for credits whose purchase got no response: the failure names its id', async () => {
       const server = createServer((request, response) =>
         request.url === '/health' ? response.end('{"sandbox":false}') : request.socket.destroy(),
-      ).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const { port } = server.address() as AddressInfo
+      )
+      const port = await listenOnLoopback(server)
       const keys = {
         HUB_API_KEY: `ahk_${'0'.repeat(49)}`,
         HUB_PRIVATE_KEY: generatePrivateKey(),
