@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { commandsOf, findBlocks } from './blocks.ts'
+import { templateFiles } from '../../server/cli/plugin/template.ts'
+import { commandsOf, findBlocks, isService } from './blocks.ts'
 import {
   BEFORE,
   PLACEHOLDERS,
@@ -26,6 +27,12 @@ describe('the run of the READMEs', () => {
     const [block] = findBlocks('x.md', markdown)
     expect(block).to.include({ line: 4, language: 'sh' })
     expect(commandsOf(block!)).to.deep.equal(['curl x -d 1', 'cd y'])
+  })
+
+  it('shows the service that `hub plugin new` creates', () => {
+    const name = { name: 'word-count', provider: 'me', agenthub: '' }
+    const shown = blocks.filter(({ file, text }) => file === 'README.md' && isService(text))
+    expect(shown.map(({ text }) => text)).to.deep.equal([templateFiles(name)['index.ts']])
   })
 
   it('finds every block', () => {

@@ -23,3 +23,6 @@ export const commandsOf = ({ text }: Block): string[] =>
     .split('\n')
     .map((line) => line.replace(/\s+#.*$/, '').trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
+
+/** Returns true for the code of a service, which the run does not add to the agent. */
+export const isService = (text: string): boolean => text.includes('defineService(')

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { elapsedMs } from '../../core/clock.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Block, commandsOf, findBlocks } from './blocks.ts'
+import { type Block, commandsOf, findBlocks, isService } from './blocks.ts'
 import {
   BEFORE,
   PLACEHOLDERS,
@@ -85,7 +85,8 @@ async function runBlock(block: Block): Promise<void> {
   newcomer.reset()
   const { language, text } = block
   if (language === 'sh') for (const command of commandsOf(block)) await runCommand(block, command)
-  else if (language === 'ts' && block.file === 'README.md') await runAgent(block)
+  else if (language === 'ts' && block.file === 'README.md' && !isService(text))
+    await runAgent(block)
   else if (language === 'json') check(block, 'JSON', isJson(text))
   else if (text.startsWith('HTTP/1.1 ')) {
     const missing = text
