@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { elapsedMs } from '../../core/clock.ts'
+import { listenOnLoopback } from '../support/loopback.ts'
 import { freshDatabase, stopSharedCluster } from '../support/postgres.ts'
 import type { Report, Table, Target } from './report.ts'
 
@@ -34,9 +33,8 @@ export async function discovery(): Promise<Report> {
     const count = Math.max(0, Math.min(limit, rows - offset))
     const items = Array.from({ length: count }, (_, n) => rowAt(offset + n))
     response.end(JSON.stringify({ items, pagination: { limit, offset, total: rows } }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  })
+  const port = await listenOnLoopback(server)
   try {
     const small = await importInto(await freshDatabase(), port)
     rows = LARGE

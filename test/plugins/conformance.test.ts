@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type AnyService, defineService, type Plugin, type Route, s, usd } from 'agenthub/plugin'
 import { conformance, misbehavingVariants } from 'agenthub/testing'
 import { expect } from 'chai'
@@ -12,6 +10,7 @@ import iban from '../../plugins/iban/index.ts'
 import { plugins } from '../../plugins/index.ts'
 import primes from '../../plugins/primes/index.ts'
 import { injectedHost, serviceOf } from '../support/injected-host.ts'
+import { listenOnLoopback } from '../support/loopback.ts'
 import { useHub } from '../support/suite.ts'
 
 /** The sandbox magazine as its domain describes it. */
@@ -123,9 +122,7 @@ const SECRETS = { FORECAST_KEY: 'the key of the operator', FORECAST_URL: 'http:/
 
 describe('conformance', () => {
   const hub = useHub(async () => {
-    weather.listen(0, '127.0.0.1')
-    await once(weather, 'listening')
-    const { port } = weather.address() as AddressInfo
+    const port = await listenOnLoopback(weather)
     return {
       plugins: [...examples, bad, ...[...services, bad].flatMap(misbehavingVariants)],
       config: {

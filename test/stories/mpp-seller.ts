@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { evm, Mppx, Request as NodeRequest } from 'mppx/server'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
+import { closeServer, listenOnLoopback } from '../support/loopback.ts'
 import { chargeOptions } from '../support/settle-charge.ts'
 
 /** Behavior of a seller after it has a valid payment. */
@@ -77,15 +76,12 @@ export async function startMppSeller(
       seller.onPaid(response)
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listenOnLoopback(server)
   return Object.assign(seller, {
-    port: (server.address() as AddressInfo).port,
+    port,
     requests,
     close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+      await closeServer(server)
     },
   })
 }

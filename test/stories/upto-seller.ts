@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { decodePaymentSignatureHeader } from '@x402/core/http'
 import { UptoEvmScheme } from '@x402/evm/upto/server'
 import { paymentMiddleware, setSettlementOverrides, x402ResourceServer } from '@x402/express'
@@ -10,6 +8,7 @@ import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
+import { closeServer, listenOnLoopback } from '../support/loopback.ts'
 
 export interface UptoSeller {
   readonly port: number
@@ -56,13 +55,12 @@ export async function startUptoSeller({ payTo, max }: Terms): Promise<UptoSeller
     }
     app?.(request, response)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listenOnLoopback(server)
   const key = generatePrivateKey()
   const openFacilitator = (rpcUrl: string): Facilitator =>
     localFacilitator({ rpcUrl, key, network: USDC_BASE.network, pollMs: 50 })
   const seller: UptoSeller = {
-    port: (server.address() as AddressInfo).port,
+    port,
     payments,
     forged: {},
     async open(rpcUrl) {
@@ -92,9 +90,7 @@ export async function startUptoSeller({ payTo, max }: Terms): Promise<UptoSeller
       if (!success) throw new Error(errorReason)
     },
     async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+      await closeServer(server)
     },
   }
   return seller

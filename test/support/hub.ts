@@ -2,20 +2,19 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { HubClient } from '../../core/client/index.ts'
+import type { HubClient } from '../../core/client/index.ts'
 import { type Clock, elapsedMs, systemClock } from '../../core/clock.ts'
 import { type Config, readConfig } from '../../core/config.ts'
-import { uuidv7 } from '../../core/ids.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { createLog } from '../../core/log.ts'
-import type { Micros } from '../../core/money.ts'
 import type { ChainIdentity } from '../../core/payments/chain/identity.ts'
 import type { Plugin } from '../../core/plugin/index.ts'
 import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { type RunningHub, startHub } from '../../server/boot/start.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
+import { postCredits, registerWallet } from './funded-agent.ts'
 import { type FreshDatabase, freshDatabase, TEST_CLUSTER } from './postgres.ts'
 
 /** Whole hub in this process: real database, chain, facilitator, seller and entry points. */
@@ -88,17 +87,9 @@ export async function startTestHub(
     async agent(usdc = 0n) {
       const account = privateKeyToAccount(generatePrivateKey())
       if (usdc > 0n) await fund(sandbox!.rpcUrl, account.address, { usdc })
-      const wallet = { account, sandbox: true }
-      const made = await new HubClient({ baseUrl: url, wallet }).register()
-      return { ...made, address: account.address }
+      return { ...(await registerWallet(url, account)), address: account.address }
     },
-    async credit(keyId, amount) {
-      const owner = await hub.ledger.account(creditsOf(keyId))
-      await hub.ledger.post(
-        { type: 'credits.purchased', credits: owner.code, amount: amount as Micros },
-        { owner, id: uuidv7(systemClock.now().getTime()) },
-      )
-    },
+    credit: (keyId, amount) => postCredits(hub.ledger, keyId, amount),
     balance: (keyId) => hub.ledger.balance(creditsOf(keyId)),
     advanceCaches(ms) {
       advancedMs += ms
@@ -107,7 +98,7 @@ export async function startTestHub(
       try {
         const { ok, checks } = await verifyLedger(hub.pool)
         const bad = checks.filter((check) => Number(check.bad) !== 0)
-        if (!ok) throw new Error(`the books do not balance: ${JSON.stringify(bad, text)}`)
+        if (!ok) throw new Error(`the ledger does not balance: ${JSON.stringify(bad, text)}`)
         if (/ahk_[0-9A-Za-z]{20}/.test(lines.join(''))) throw new Error('a key was logged')
       } finally {
         await running.stop()

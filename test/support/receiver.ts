@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { sleep } from '../../core/clock.ts'
+import { closeServer, listenOnLoopback } from './loopback.ts'
 
 export interface Notice {
   readonly path: string
@@ -39,10 +38,9 @@ export async function openReceiver(): Promise<Receiver> {
       answering(response, request)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listenOnLoopback(server)
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     notices,
     answer(path, answering) {
       answers.set(path, answering)
@@ -56,9 +54,7 @@ export async function openReceiver(): Promise<Receiver> {
       throw new Error(`${count} notices did not come to ${path}`)
     },
     async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+      await closeServer(server)
     },
   }
 }

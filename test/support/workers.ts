@@ -5,15 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import nock from 'nock'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { HubClient } from '../../core/client/index.ts'
-import { systemClock } from '../../core/clock.ts'
-import { uuidv7 } from '../../core/ids.ts'
+import type { HubClient } from '../../core/client/index.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
-import type { Micros } from '../../core/money.ts'
 import { COMPILED_CODE } from './compiled-code.ts'
+import { postCredits, registerWallet } from './funded-agent.ts'
 import { type FreshDatabase, freshDatabase } from './postgres.ts'
 
 const PROGRAM = new URL('./workers-process.ts', import.meta.url).pathname
@@ -82,15 +79,8 @@ export class ProcessHub {
 
   /** Creates a wallet with a key and `credits` microdollars. */
   async agent(credits = 0n): Promise<{ apiKey: string; keyId: string; client: HubClient }> {
-    const account = privateKeyToAccount(generatePrivateKey())
-    const wallet = { account, sandbox: true }
-    const made = await new HubClient({ baseUrl: this.url, wallet }).register()
-    if (credits > 0n) {
-      const owner = await this.ledger.account(creditsOf(made.keyId))
-      const event = { type: 'credits.purchased', credits: owner.code, amount: credits } as const
-      const id = uuidv7(systemClock.now().getTime())
-      await this.ledger.post({ ...event, amount: credits as Micros }, { owner, id })
-    }
+    const made = await registerWallet(this.url)
+    if (credits > 0n) await postCredits(this.ledger, made.keyId, credits)
     return made
   }
 
@@ -117,7 +107,7 @@ export class ProcessHub {
       }
       const { ok, checks } = await verifyLedger(this.database.pool)
       const bad = checks.filter((check) => Number(check.bad) !== 0).map(({ name }) => name)
-      if (!ok) throw new Error(`the books do not balance: ${bad.join(', ')}`)
+      if (!ok) throw new Error(`the ledger does not balance: ${bad.join(', ')}`)
     } finally {
       await this.database.drop()
       await rm(this.#dataDir, { recursive: true, force: true, maxRetries: 5 })

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
-import type { AddressInfo, Server } from 'node:net'
+import type { Server } from 'node:net'
 import nock from 'nock'
 import { createEgress, type EgressOptions } from '../../../core/egress/egress.ts'
 import type { Egress, EgressRequest } from '../../../core/egress/http.ts'
 import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
+import { listenOnLoopback } from '../../support/loopback.ts'
 
 /** Disables nock, which would bypass the guard's connector. */
 export function realSockets(): void {
@@ -52,9 +53,7 @@ export async function listen(
     sockets.add(socket)
     socket.on('error', () => undefined)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listenOnLoopback(server)
   const stop = async () => {
     for (const socket of sockets) socket.destroy()
     server.close()

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -18,6 +16,7 @@ import {
   shipCheckpoints,
 } from '../../../core/ledger/ship-checkpoints.ts'
 import { createLog } from '../../../core/log.ts'
+import { listenOnLoopback } from '../../support/loopback.ts'
 import { newSigner } from './verify/tampering.ts'
 
 const LEDGER = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
@@ -39,9 +38,8 @@ describe('shipped checkpoints', () => {
       response.writeHead(status).end()
     }
     server = createServer((request, response) => void answer(request, response))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const port = await listenOnLoopback(server)
+    origin = `http://127.0.0.1:${port}`
   })
   after(() => server.close())
   beforeEach(async () => {

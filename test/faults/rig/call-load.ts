@@ -1,10 +1,7 @@
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient, HubError } from '../../../core/client/index.ts'
-import { sleep, systemClock } from '../../../core/clock.ts'
-import { uuidv7 } from '../../../core/ids.ts'
+import { sleep } from '../../../core/clock.ts'
 import type { Ledger } from '../../../core/ledger/ledger.ts'
-import { creditsOf } from '../../../core/ledger/postings.ts'
-import { micros } from '../../../core/money.ts'
+import { postCredits, registerWallet } from '../../support/funded-agent.ts'
 import type { HubProcess } from './hub.ts'
 
 /** Agent with an API key and credits. */
@@ -26,12 +23,8 @@ export async function createFundedAgents(
 ): Promise<FundedAgent[]> {
   const made: FundedAgent[] = []
   for (let i = 0; i < count; i++) {
-    const wallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
-    const { keyId, apiKey } = await new HubClient({ baseUrl: hub.url, wallet }).register()
-    const owner = await ledger.account(creditsOf(keyId))
-    const amount = micros(CREDITS)
-    const id = uuidv7(systemClock.now().getTime())
-    await ledger.post({ type: 'credits.purchased', credits: owner.code, amount }, { owner, id })
+    const { keyId, apiKey } = await registerWallet(hub.url)
+    await postCredits(ledger, keyId, CREDITS)
     made.push({ keyId, apiKey })
   }
   return made

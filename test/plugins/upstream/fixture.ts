@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import nock from 'nock'
 import { usd } from '../../../core/money.ts'
 import { type ApiResponse, ask, type RequestOptions } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
+import { listenOnLoopback } from '../../support/loopback.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 
@@ -44,9 +43,8 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
   before(async function () {
     this.timeout(60_000)
     nock.restore()
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const port = await listenOnLoopback(server)
+    origin = `http://127.0.0.1:${port}`
     const own = { pluginHosts: [origin], ...config.config }
     hub = await startTestHub({ ...config, config: own })
     owner = await hub.agent()

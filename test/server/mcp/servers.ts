@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { request as ask, createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { readConfig } from '../../../core/config.ts'
 import { OPEN_GATE } from '../../../core/identity/credential-gate.ts'
 import { KeyRing } from '../../../core/identity/keys.ts'
@@ -14,6 +12,7 @@ import { mcpEntry } from '../../../server/mcp/entry.ts'
 import type { AnyTool } from '../../../server/mcp/tool.ts'
 import { Meters } from '../../../server/observability/meters.ts'
 import type { TestHub } from '../../support/hub.ts'
+import { closeServer, listenOnLoopback } from '../../support/loopback.ts'
 
 interface TestServer {
   readonly url: string
@@ -21,14 +20,11 @@ interface TestServer {
 }
 
 async function listen(server: ReturnType<typeof createServer>): Promise<TestServer> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listenOnLoopback(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+      await closeServer(server)
     },
   }
 }

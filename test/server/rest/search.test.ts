@@ -1,11 +1,9 @@
-import { once } from 'node:events'
 import {
   createServer,
   type IncomingMessage,
   type RequestListener,
   type ServerResponse,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { expect } from 'chai'
 import nock from 'nock'
@@ -14,6 +12,7 @@ import { openAiEmbedder } from '../../../core/catalog/search/semantic/embedder.t
 import { createBackends } from '../../../core/egress/backends.ts'
 import { ask } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
+import { listenOnLoopback } from '../../support/loopback.ts'
 
 type Item = Readonly<Record<string, unknown>>
 interface Page {
@@ -58,9 +57,9 @@ describe('POST /v1/search', () => {
   before(async function () {
     this.timeout(60_000)
     nock.restore()
-    engine = createServer((request, response) => answer(request, response)).listen(0, '127.0.0.1')
-    await once(engine, 'listening')
-    url = `http://127.0.0.1:${(engine.address() as AddressInfo).port}/v1`
+    engine = createServer((request, response) => answer(request, response))
+    const port = await listenOnLoopback(engine)
+    url = `http://127.0.0.1:${port}/v1`
     hub = await startTestHub({ config: { embeddings: { url, ...SETTINGS } } })
     ada = await hub.agent()
     await hub.database.admin.query(LISTINGS)

@@ -3,11 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import nock from 'nock'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { HubClient } from '../../../core/client/index.ts'
-import { systemClock } from '../../../core/clock.ts'
 import { readConfig } from '../../../core/config.ts'
-import { uuidv7 } from '../../../core/ids.ts'
-import { creditsOf } from '../../../core/ledger/postings.ts'
 import { createLog } from '../../../core/log.ts'
 import { usd } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
@@ -29,6 +25,7 @@ import { openSecondHub } from '../../server/rest/finance/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type FailureMode, FaultProxy } from '../../support/fault-proxy.ts'
+import { postCredits, registerWallet } from '../../support/funded-agent.ts'
 import { openMailbox } from '../../support/mailbox.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { openReceiver } from '../../support/receiver.ts'
@@ -185,14 +182,9 @@ export async function openFixture(signer: SignerKind) {
   scope.defer(() => remote.close())
   const eve = privateKeyToAccount(generatePrivateKey())
   await fund(sandbox.rpcUrl, eve.address, { usdc: usd('500') })
-  const wallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
-  const agent = await new HubClient({ baseUrl: running.url, wallet }).register()
-  const poorWallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
-  const poor = await new HubClient({ baseUrl: running.url, wallet: poorWallet }).register()
-  const { ledger } = running.hub
-  const owner = await ledger.account(creditsOf(agent.keyId))
-  const event = { type: 'credits.purchased', credits: owner.code, amount: usd('50') } as const
-  await ledger.post(event, { owner, id: uuidv7(systemClock.now().getTime()) })
+  const agent = await registerWallet(running.url)
+  const poor = await registerWallet(running.url)
+  await postCredits(running.hub.ledger, agent.keyId, usd('50'))
   const { body } = await ask(running.url, '/v1/webhooks', {
     key: agent.apiKey,
     body: { url: 'http://receiver.test/hook', events: ['balance.low'] },

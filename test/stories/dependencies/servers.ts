@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import type { Facilitator } from '../../../core/payments/facilitators/facilitator.ts'
+import { listenOnLoopback } from '../../support/loopback.ts'
 
 export interface Served {
   readonly port: number
@@ -20,10 +19,9 @@ async function serveJson(respond: Respond): Promise<Served> {
   const server: Server = createServer((request, response) => {
     handle(request, response).catch(() => response.writeHead(500).end('{}'))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listenOnLoopback(server)
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     close() {
       server.closeAllConnections()
       server.close()

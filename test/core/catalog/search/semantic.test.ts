@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { expect } from 'chai'
 import nock from 'nock'
@@ -20,6 +18,7 @@ import { createBackends } from '../../../../core/egress/backends.ts'
 import { createLog } from '../../../../core/log.ts'
 import { insertCatalog } from '../../../bench/search/engines.ts'
 import type { Sample } from '../../../bench/search/relevance.ts'
+import { listenOnLoopback } from '../../../support/loopback.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
 /** Model of the test's embedding API: the words of one line are synonyms. */
@@ -81,9 +80,8 @@ describe('semantic search', () => {
       else response.writeHead(404).end()
     }
     server = createServer((request, response) => void receive(request, response))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const port = await listenOnLoopback(server)
+    const origin = `http://127.0.0.1:${port}`
     Object.assign(way, createBackends({ origins: [origin], userAgent: 'test' }), { origin })
     await insertCatalog(database.admin, DOCUMENTS)
   })

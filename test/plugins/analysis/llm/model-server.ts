@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { closeServer, listenOnLoopback } from '../../../support/loopback.ts'
 
 /** Model output, or server behavior instead. */
 export type Turn =
@@ -49,19 +48,16 @@ export async function openModelServer(): Promise<ModelServer> {
       act(typeof turn === 'function' ? turn(asked) : (turn ?? { status: 404 }), asked, response)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listenOnLoopback(server)
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `http://127.0.0.1:${port}`,
     script(name, ...turns) {
       scripts.set(name, [...turns])
       seen.set(name, [])
     },
     requests: (name) => seen.get(name) ?? [],
     async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+      await closeServer(server)
     },
   }
 }
