@@ -8,8 +8,8 @@ import {
   discoverIndexes,
   discoverOrigins,
   discoverTransfers,
-  probeListings,
 } from '../core/catalog/listings/discovery/discover.ts'
+import { probeDue } from '../core/catalog/listings/probe/probe-due.ts'
 import {
   deleteUnusedEmbeddings,
   embedDocuments,
@@ -88,10 +88,8 @@ export const jobs = {
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
   'expire-credits': {
     everySeconds: 3_600,
-    run: ({ credits, ...deps }, stopping) =>
-      credits
-        ? expireCredits({ ...deps, pool: credits.pool }, credits.policy, stopping)
-        : Promise.resolve(),
+    run: async ({ credits, ...deps }, stopping) =>
+      credits && expireCredits({ ...deps, pool: credits.pool }, credits.policy, stopping),
   },
   'account-gas': { everySeconds: 60, run: accountGas },
   'check-wallet-keys': { everySeconds: 60, run: checkEnvironmentKeys },
@@ -150,7 +148,7 @@ export const jobs = {
   },
   'discover-agents': { everySeconds: 30, run: ifDiscovering(discoverAgents) },
   'discover-transfers': { everySeconds: 60, run: ifDiscovering(discoverTransfers) },
-  'probe-listings': { everySeconds: 10, run: ifDiscovering(probeListings) },
+  'probe-listings': { everySeconds: 10, run: ifDiscovering(probeDue) },
   'prune-probes': { everySeconds: 86_400, run: deleting('probes') },
   'embed-documents': {
     everySeconds: 30,

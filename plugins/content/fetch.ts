@@ -97,7 +97,7 @@ const confirmation = (
 ) => ({
   url,
   unchanged: true,
-  ...(condition?.isDate ? {} : { etag }), // a tag tells that its page was bought
+  ...(condition?.isDate ? {} : { etag }), // a tag shows that its page was bought
   changed_at: changedAt.toISOString(),
   cache,
 })

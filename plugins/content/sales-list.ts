@@ -61,7 +61,7 @@ export class SalesList {
     return { data, next_cursor: next, read_at: readAt.toISOString(), problem }
   }
 
-  /** Deletes the lists that nobody asks for. */
+  /** Deletes the lists that are no longer requested. */
   async prune(): Promise<void> {
     await this.#deps.database.query(
       `DELETE FROM sitemap WHERE read_at < now() - interval '${UNUSED_DAYS} days'`,

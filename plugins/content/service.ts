@@ -11,7 +11,7 @@ export interface ServiceDeps extends GatewayDeps {
   readonly salesList: Pick<SalesList, 'list'>
 }
 
-/** A domain as the agent that asks for its pages sees it. */
+/** Returns the domain with the rules that apply to an agent. */
 const forAgent = (domain: SellingDomain, agent: string | undefined): SellingDomain =>
   agent === undefined ? domain : { ...domain, page: (url) => domain.page(url, agent) }
 

@@ -22,7 +22,7 @@ export default (host: Host) =>
         },
       },
       'POST /repeat': {
-        summary: 'Says the words again and again, a line each, priced by the word.',
+        summary: 'Repeats the words, a line each, priced by the word.',
         price: { max: usd('0.01'), unit: 'words', of: unitPrice(usd('0.001'), 100) },
         input: s.object({
           words: s.string({ minLength: 1, maxBytes: 1_000, examples: ['Hello, world'] }),
@@ -35,7 +35,7 @@ export default (host: Host) =>
     },
   })
 
-/** Yields a line at a time, after reporting its words: what is not covered is not said. */
+/** Yields a line at a time after reporting its words, until the maximum price covers no more. */
 async function* repeat({
   input: { words, times },
   meter,

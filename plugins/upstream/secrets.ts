@@ -12,7 +12,7 @@ interface Needle {
 
 const needleCache = new WeakMap<Injected, readonly Needle[]>()
 
-/** Returns true if a text contains an upstream credential, which nobody else may see. */
+/** Returns true if a text contains an upstream credential, which callers must not see. */
 export const containsSecret = (injected: Injected, text: Buffer | string): boolean =>
   needlesOf(injected).some(({ bytes }) =>
     typeof text === 'string' ? text.includes(String(bytes)) : text.includes(bytes),

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { isJsonObject, type JsonObject, tryParseJson } from '../../core/json.ts'
 import type { Check, Issue } from '../../core/plugin/validate.ts'
 import { visibleText } from '../../core/text.ts'
 import { parseDollars } from './dollars.ts'
@@ -38,12 +38,8 @@ export function findIssues(args: JsonObject, check: Check): readonly Issue[] {
 
 /** Parses the object that some models send as text; returns other text unchanged. */
 function parseObject(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : text
-  } catch {
-    return text
-  }
+  const value = tryParseJson(text)
+  return isJsonObject(value) ? value : text
 }
 
 const cleanQuery = (value: unknown): unknown =>

@@ -82,8 +82,8 @@ function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): C
 }
 
 /**
- * The key of the message, which was authenticated and rate-limited with it; or the wallet that
- * signed a challenge, whose key then pays instead, or nobody's if the sign-in is refused.
+ * Returns who pays: the key of the message, which was authenticated and rate-limited; or the wallet
+ * that signed a challenge, whose key pays instead; or nobody, if the sign-in is refused.
  */
 function payerOf({ caller, authorization, meta }: ToolContext) {
   const signIn = signInHeaderOf(meta)

@@ -136,26 +136,22 @@ const listing = ({
   }
 }
 
-/** Compiles the schema on first use, so that a process without MCP does not compile it. */
-function lazyCheck({ input }: AnyTool): Check {
-  let check: Check | undefined
-  return (value) => (check ??= compile(input))(value)
-}
+/** Compiles a schema on first use, so that a process without MCP does not compile it. */
+const checkOf = memoizeByObject(({ input }: AnyTool): Check => compile(input))
 
 /** `tools/call`: failures that a model can correct are results, all others are errors. */
 function toolCaller(
   tools: readonly AnyTool[],
 ): (params: JsonObject, context: RpcContext) => Promise<ToolResult> {
-  const byName = new Map(tools.map((tool) => [tool.name, { tool, check: lazyCheck(tool) }]))
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
   return async (params, context) => {
     const { name, arguments: given = {} } = params
-    const found = byName.get(String(name))
-    if (!found) throw new RpcError(RPC.invalidParams, `Unknown tool: ${cleanText(name, 64)}`)
+    const tool = byName.get(String(name))
+    if (!tool) throw new RpcError(RPC.invalidParams, `Unknown tool: ${cleanText(name, 64)}`)
     if (!isJsonObject(given))
       throw new RpcError(RPC.invalidParams, '"arguments" must be an object.')
-    const { tool, check } = found
     const args = normalizeArguments(given)
-    const issues = findIssues(args, check)
+    const issues = findIssues(args, checkOf(tool))
     if (issues.length > 0) return invalidArgumentsResult(tool.name, issues)
     try {
       return await tool.run(args, context)

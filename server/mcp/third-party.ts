@@ -6,7 +6,7 @@ const ID_BYTES = 6
 
 /**
  * Marks members as data of third parties: `data_begin` and `data_end` enclose them, with an id that
- * nobody can know in advance. JSON escapes what is inside, so that nothing there can end the data.
+ * cannot be known in advance. JSON escapes the content, so that it cannot end the section.
  * Invisible characters are removed, because they hide instructions from people only.
  */
 export function asData(members: JsonObject): JsonObject {

@@ -17,7 +17,7 @@ export interface LicensedContent {
 const NAMESPACE = 'https://rslstandard.org/rsl'
 const CONTENTS_MAX = 1_000
 const AI_INPUT: ReadonlySet<string> = new Set(['all', 'ai-all', 'ai-input'])
-/** Payments that nobody has to make. */
+/** Payments that are not required. */
 const FREE_PAYMENTS: ReadonlySet<string> = new Set(['free', 'attribution', 'contribution'])
 
 interface OpenContent {

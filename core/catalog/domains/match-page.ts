@@ -13,8 +13,8 @@ interface SellingHost {
 /**
  * Finds the rule for a page. The host must equal the registered one: no subdomain, trailing dot or
  * other port. The path is matched as a lenient server might read it: decoded, without empty
- * segments, and case-insensitively for rules that deny. What a rule for an agent denies, no rule
- * for more agents sells to it.
+ * segments, and case-insensitively for rules that deny. A page that a rule denies to an
+ * agent is not sold to it by a rule for more agents.
  * @param rules most specific first: see `sortBySpecificity`
  * @param agent host of the verified agent that asks
  */

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, objectMember } from '../../json.ts'
+import { isJsonObject, type JsonObject, objectMember, tryParseJson } from '../../json.ts'
 
 /** Names of the fields that one part of a request takes. */
 export interface FieldNames {
@@ -86,10 +86,6 @@ export function missingFields(schema: unknown, { url, method, body }: SellerRequ
 /** Returns the members of a body; undefined for a text that is not JSON. */
 function parsedBody(body: unknown): JsonObject | undefined {
   if (typeof body !== 'string') return isJsonObject(body) ? body : {}
-  try {
-    const value: unknown = JSON.parse(body)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = tryParseJson(body)
+  return isJsonObject(value) ? value : undefined
 }

@@ -21,7 +21,7 @@ export interface ContentVersion {
   readonly createdAt: Date
 }
 
-/** Versions of an upstream or a domain that count. */
+/** Current versions of an upstream or a domain. */
 export interface Review {
   /** Seen by callers; undefined before the first approval. */
   readonly approved: ContentVersion | undefined

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { Mail } from '../../mail/queue.ts'
 import { incidentMail } from '../../mail/templates.ts'
 
-/** Days after which nobody needs an update any more. */
+/** Days after which an update is no longer sent. */
 const USEFUL_DAYS = 1
 
 /** Returns true if a person gets reported incidents by email. */

@@ -31,18 +31,17 @@ const percentilesOf = (latencies: LatencyHistogram): LatencyPercentiles => {
   }
 }
 
-/** Returns the percentiles of each endpoint over the last days, by `METHOD /path`. */
+/** Returns the percentiles of each endpoint over the last 30 days, by `METHOD /path`. */
 export async function readEndpointLatencies(
   pool: Pool,
   slug: string,
-  days = 30,
 ): Promise<ReadonlyMap<string, LatencyPercentiles>> {
   const { rows } = await pool.query<LatencyRow & { readonly route: string }>(
     `SELECT e.method || ' ' || e.path AS route, ${LATENCY_COLUMNS}
      FROM hub.outcome_day o JOIN hub.endpoint e ON e.id = o.endpoint
      WHERE o.service = $1 AND o.outcome = 'delivered'
-       AND o.day > (now() AT TIME ZONE 'UTC')::date - $2::integer`,
-    [slug, days],
+       AND o.day > (now() AT TIME ZONE 'UTC')::date - 30`,
+    [slug],
   )
   const byRoute = Map.groupBy(rows, ({ route }) => route)
   return new Map(
@@ -76,18 +75,17 @@ export async function readServiceDays(pool: Pool, slug: string, days = 30): Prom
   })
 }
 
-/** Returns the last days of several services by slug, without latencies. */
+/** Returns the last 30 days of several services by slug, without latencies. */
 export async function readUptimeDays(
   pool: Pool,
   slugs: readonly string[],
-  days = 30,
 ): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
   const { rows } = await pool.query<UptimeDay & { slug: string }>(
     `SELECT n.slug, to_char(d.day, 'YYYY-MM-DD') AS day, coalesce(s.calls, 0)::integer AS calls,
        round(hub.uptime(ARRAY[s])::numeric, 2)::float8 AS uptime
-     FROM unnest($1::text[]) n(slug) CROSS JOIN ${lastDays('$2')} d
+     FROM unnest($1::text[]) n(slug) CROSS JOIN ${lastDays('30')} d
      LEFT JOIN hub.service_day s ON s.service = n.slug AND s.day = d.day ORDER BY d.day`,
-    [slugs, days],
+    [slugs],
   )
   return Map.groupBy(rows, ({ slug }) => slug)
 }

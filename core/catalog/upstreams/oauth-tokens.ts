@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { elapsedMs } from '../../clock.ts'
 import { EgressError } from '../../egress/errors.ts'
 import type { Egress, EgressResponse } from '../../egress/http.ts'
+import { tryParseJson } from '../../json.ts'
 import { Failure } from '../../plugin/index.ts'
 import type { AccessToken, AccessTokens } from '../../plugin/upstreams.ts'
 import { singleFlight } from '../../runtime/cache.ts'
@@ -83,7 +84,7 @@ export class OAuthTokens implements AccessTokens {
   async #request(): Promise<HeldToken> {
     const fetchedAt = this.#now()
     const response = await this.#post()
-    const { data } = TokenResponse.safeParse(parseJson(response.body))
+    const { data } = TokenResponse.safeParse(tryParseJson(response.body.toString()))
     if (response.status !== 200 || !data) throw refusal(response)
     const lifeMs = data.expires_in * 1_000
     const value = `Bearer ${data.access_token}`
@@ -133,16 +134,10 @@ export class OAuthTokens implements AccessTokens {
 
 const formEncoded = (text: string): string => String(new URLSearchParams([['', text]])).slice(1)
 
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}
-
 function refusal({ status, body }: EgressResponse): Failure {
-  const given = z.object({ error: z.string().regex(SHOWN_ERRORS) }).safeParse(parseJson(body))
+  const given = z
+    .object({ error: z.string().regex(SHOWN_ERRORS) })
+    .safeParse(tryParseJson(body.toString()))
   const { error } = given.data ?? {}
   const what = error ?? (status === 200 ? 'no bearer token' : undefined)
   const extras = { status, ...(error !== undefined && { error }) }

@@ -7,8 +7,8 @@ import { quorumOf, type WitnessPolicy } from './witness.ts'
 export type FetchText = (path: string) => Promise<string>
 
 /**
- * Fetches the newest checkpoint of the log of one that somebody stored, and the proof that it
- * continues it; verifies both.
+ * Fetches the newest checkpoint of the log of a stored one, and the proof that it continues it;
+ * verifies both.
  * @param keys of the hub; those of a file are safer than those that the hub sends now
  * @param witnesses that must have cosigned the newest one, if it is of the tree `heads`
  * @throws ProofError if the hub's log does not contain that of the stored checkpoint

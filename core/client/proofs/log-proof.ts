@@ -5,7 +5,7 @@ import { type Cosignature, verifyCosignatures, type WitnessPolicy } from './witn
 
 /** Evidence that a tree of the hub's ledger continues an earlier one. */
 export interface LogProof {
-  /** C2SP signed note that somebody stored. */
+  /** Stored C2SP signed note. */
   readonly older: string
   /** A later one of the same tree. */
   readonly newer: string

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { ProofError } from './receipt.ts'
 
-/** Witnesses that somebody trusts: each cosigns checkpoints of logs that only grow. */
+/** Trusted witnesses: each cosigns checkpoints of logs that only grow. */
 export interface WitnessPolicy {
   /** Verifier keys (C2SP signed-note), such as `witness.example/w1+0aea8b8c+BMyH…`. */
   readonly witnesses: readonly string[]

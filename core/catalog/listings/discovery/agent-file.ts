@@ -1,6 +1,6 @@
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
-import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { isJsonObject, type JsonObject, tryParseJson } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
 import { canonicalUrl, type UrlRules } from './canonical-url.ts'
 import type { ListingTarget } from './read-origin.ts'
@@ -59,12 +59,8 @@ function inlineText(uri: string): string {
 }
 
 function parseObject(text: string): JsonObject | Reason {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : 'agent_uri'
-  } catch {
-    return 'agent_uri'
-  }
+  const value = tryParseJson(text)
+  return isJsonObject(value) ? value : 'agent_uri'
 }
 
 /** Kinds of agent services that are ordinary HTTP APIs. */

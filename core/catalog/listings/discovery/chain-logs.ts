@@ -3,7 +3,7 @@ import { base } from 'viem/op-stack'
 import type { Hex } from '../../../payments/chain/asset.ts'
 import { type NodeTransport, trustedNode } from '../../../payments/chain/node.ts'
 
-/** One event of a contract, as the node tells it. */
+/** One event of a contract, as the node reports it. */
 export interface ChainLog {
   readonly topics: readonly Hex[]
   readonly data: Hex

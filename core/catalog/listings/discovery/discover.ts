@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Log } from '../../../log.ts'
 import { logFailure, outagesOf } from '../../../outages.ts'
-import { type ProbeDeps, probeDue } from '../probe/probe-due.ts'
+import type { ProbeDeps } from '../probe/probe-due.ts'
 import { RANK } from '../store.ts'
 import { originSource, submitTarget } from '../submit.ts'
 import { startTimeBudget } from '../time-budget.ts'
@@ -111,5 +111,3 @@ export async function discoverTransfers(deps: DiscoveryDeps): Promise<void> {
   const { chainLogs, settings } = deps
   if (chainLogs) await readTransfers({ ...deps, chainLogs, facilitators: settings.facilitators })
 }
-
-export const probeListings = (deps: DiscoveryDeps): Promise<unknown> => probeDue(deps)

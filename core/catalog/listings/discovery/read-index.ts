@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { sleep } from '../../../clock.ts'
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
-import { isJsonObject } from '../../../json.ts'
+import { isJsonObject, tryParseJson } from '../../../json.ts'
 import { cleanText } from '../../../text.ts'
 import { RANK } from '../store.ts'
 import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
@@ -183,7 +183,7 @@ async function requestPage(egress: Egress, url: string): Promise<IndexPage> {
     )
   }
   if (status !== 200) throw new PageError(`The index returned status ${status}.`)
-  const page = readPage(parseBody(body))
+  const page = readPage(tryParseJson(body.toString()))
   if (!page) throw new PageError('The response is not a page of an index.')
   return page
 }
@@ -193,14 +193,6 @@ function retryAfterSeconds(value: string | string[] | undefined): number {
   const text = Array.isArray(value) ? value[0] : value
   if (text === undefined) return 0
   return /^\d{1,5}$/.test(text) ? Number(text) : 30
-}
-
-function parseBody(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
 }
 
 function normalizedRow(raw: unknown, rules: UrlRules): NormalizedRow {

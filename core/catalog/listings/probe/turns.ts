@@ -63,7 +63,7 @@ const LISTING_SECONDS = 60
 const HOST_SECONDS = 2
 
 /**
- * Reserves the time for a probe that somebody requests.
+ * Reserves the time for a requested probe.
  * @returns 0, or the seconds to wait because the listing or its host was just probed
  */
 export function reserveProbe(pool: Pool, id: string): Promise<number> {
