@@ -1,5 +1,5 @@
 import type { Database } from 'agenthub/plugin'
-import { SNAPSHOT_COLUMNS } from './snapshots.ts'
+import { RECEIVED } from './snapshots.ts'
 
 /** Counts of what was set aside, for metrics. */
 export async function gauges(database: Database): Promise<Readonly<Record<string, number>>> {
@@ -22,7 +22,8 @@ export async function gauges(database: Database): Promise<Readonly<Record<string
 export async function overview(database: Database) {
   return database.reading(async (transaction) => {
     const snapshots = await transaction.query(
-      `SELECT ${SNAPSHOT_COLUMNS} FROM snapshot s ORDER BY day DESC, id DESC LIMIT 10`,
+      `SELECT day, ojs, source, announced, opened_at, closed_at, ${RECEIVED}
+       FROM snapshot s ORDER BY day DESC, id DESC LIMIT 10`,
     )
     const gaps = await transaction.query<{ day: string }>(
       `SELECT day FROM snapshot g WHERE source = 'live' AND closed_at IS NULL AND EXISTS
