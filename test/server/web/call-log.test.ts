@@ -9,6 +9,8 @@ import { useHub } from '../../support/suite.ts'
 import { signInByOutbox } from './account-fixture.ts'
 
 const CALLS = ['/flawed/works', '/gift/try', '/flawed/throws', '/flawed/works']
+/** Sub-keys of a busy account. */
+const KEYS = 6_000
 
 describe('the call log of an account', function () {
   this.timeout(60_000)
@@ -123,6 +125,37 @@ describe('the call log of an account', function () {
     expect(next, 'the search comes to an end').to.equal(undefined)
     const { body: list } = await ask(hub().url, '/v1/calls?outcome=failed', { key: secret })
     expect(list).to.deep.include({ data: [], has_more: true })
+  })
+
+  it('searches a busy key of an account with many, and all of its calls for the file', async () => {
+    const many = await signInByOutbox(hub(), 'many@example.test')
+    const { body } = await many.ask('/v1/keys', { body: { name: 'Busy' } })
+    const { admin } = hub().database
+    await admin.query(
+      `INSERT INTO hub.api_key (id, principal, parent, depth, credits)
+       SELECT 'key_' || lpad(n::text, 16, '0'), principal, id, 1, credits
+       FROM hub.api_key, generate_series(1, $2::integer) n WHERE id = $1`,
+      [body['key_id'], KEYS],
+    )
+    // The calls of a search, divided by the number of keys, are fewer than the first failure needs.
+    await admin.query(
+      `INSERT INTO hub.call (id, at, request_id, principal, key_id, service, endpoint,
+         price_version, source, charged, outcome, status, latency_ms)
+       SELECT gen_random_uuid(), now() - n * interval '1 second', 'req', 'prn', $1, 'flawed', 1, 1,
+         'credits', 0, CASE WHEN n IN (90, 150, 250) THEN 'failed' ELSE 'delivered' END, 200, n
+       FROM generate_series(1, 260) n`,
+      [body['key_id']],
+    )
+    const { page, rows } = await open('/account/calls?outcome=failed', many)
+    expect(rows, 'among the newest 100 calls of the key').to.have.length(1)
+    expect(page('a[href^="/account/calls.csv"]').length).to.equal(1)
+    const { text } = await many.ask('/account/calls.csv?outcome=failed')
+    const latencies = text
+      .trim()
+      .split('\r\n')
+      .slice(1)
+      .map((line) => line.split(',').at(-1))
+    expect(latencies, 'found by several passes').to.deep.equal(['90', '150', '250'])
   })
 
   it('shows what is left of the free calls, and when the credits run out', async () => {
