@@ -129,6 +129,11 @@ export interface EarningsQuery extends SpendingRange {
   readonly service: string | undefined
 }
 
+/** Earnings `s` on the accounts `a` of the providers $1 and the service $2, from $3 to $4. */
+const IN_RANGE = `ledger.account a JOIN hub.earning s ON s.account = a.id
+  WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = ANY ($1)
+    AND ($2::text IS NULL OR split_part(a.code, ':', 4) = $2) AND s.day BETWEEN $3 AND $4`
+
 /** Reads earnings of providers in a range of days, by day or service, and their total. */
 export async function readEarnings(
   pool: Pool,
@@ -143,12 +148,38 @@ export async function readEarnings(
      FROM (
        SELECT CASE $5 WHEN 'day' THEN s.day::text ELSE split_part(a.code, ':', 4) END
            AS group_key, s.*
-       FROM ledger.account a JOIN hub.earning s ON s.account = a.id
-       WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = ANY ($1)
-         AND ($2::text IS NULL OR split_part(a.code, ':', 4) = $2)
-         AND s.day BETWEEN $3 AND $4) e
+       FROM ${IN_RANGE}) e
      GROUP BY GROUPING SETS ((e.group_key), ()) ORDER BY e.group_key NULLS LAST`,
     [providers, service ?? null, from, to, by],
+  )
+  return rows
+}
+
+/** Earnings of one service in a period of days. */
+export interface ServiceEarnings {
+  /** First UTC day of the period. */
+  readonly day: string
+  readonly service: string
+  /** Microdollars after commission and refunds; may be negative. */
+  readonly earned: bigint
+}
+
+export interface ServiceEarningsQuery extends Omit<EarningsQuery, 'by'> {
+  /** Days per period. */
+  readonly step: number
+}
+
+/** Reads earnings of providers by service and period. */
+export async function readServiceEarnings(
+  pool: Pool,
+  { providers, service, from, to, step }: ServiceEarningsQuery,
+): Promise<readonly ServiceEarnings[]> {
+  const { rows } = await pool.query<ServiceEarnings>(
+    `SELECT ($3::date + e.n * $5::integer)::text AS day, e.service, e.earned
+     FROM (SELECT (s.day - $3::date) / $5::integer AS n, split_part(a.code, ':', 4) AS service,
+         sum(s.gross - s.commission - s.refunded)::bigint AS earned
+       FROM ${IN_RANGE} GROUP BY 1, 2) e ORDER BY e.n, e.service`,
+    [providers, service ?? null, from, to, step],
   )
   return rows
 }

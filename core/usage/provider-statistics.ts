@@ -174,6 +174,22 @@ export interface Customer {
   readonly lastAt: Date
 }
 
+/** Pseudonyms of callers, different at each provider. */
+export interface CallerNames {
+  /** Ids of providers. */
+  readonly providers: readonly string[]
+  /** Secret from which the pseudonyms derive. */
+  readonly secret: Buffer
+}
+
+/** Salt of the pseudonyms at the given providers. */
+export const saltOf = ({ secret, providers }: CallerNames): Buffer =>
+  Buffer.concat([secret, Buffer.from(providers.join(' '))])
+
+/** SQL of a pseudonym. */
+export const pseudonymSql = (salt: string, principal: string): string =>
+  `left(encode(sha256(${salt}::bytea || convert_to(${principal}, 'UTF8')), 'hex'), 16)`
+
 export interface CustomersQuery extends Omit<StatisticsQuery, 'by'> {
   readonly limit: number
   /** `charged` and `customer` of the last row of the previous page. */
@@ -190,12 +206,11 @@ export async function listCustomers(
   order: CustomersQuery,
 ): Promise<readonly Customer[]> {
   const { sales, from, until, limit, after, secret } = order
-  const salt = Buffer.concat([secret, Buffer.from(sales.providers.join(' '))])
   const weeks = wholeWeeks(from, until)
   const { rows } = await queryWithoutJit<Customer>(pool)(
     `SELECT * FROM (
-       SELECT left(encode(sha256($6::bytea || convert_to(c.principal, 'UTF8')), 'hex'), 16)
-           AS customer, sum(c.calls) AS calls, sum(c.delivered) AS delivered,
+       SELECT ${pseudonymSql('$6', 'c.principal')} AS customer, sum(c.calls) AS calls,
+         sum(c.delivered) AS delivered,
          sum(c.charged)::bigint AS charged, min(c.first_at) AS "firstAt", max(c.last_at) AS "lastAt"
        FROM (SELECT ${CALLER_COLUMNS} FROM hub.caller_day
            WHERE service = ANY ($1) AND day >= $2 AND day < $3
@@ -212,7 +227,7 @@ export async function listCustomers(
       dayName(weeks.from),
       dayName(weeks.until),
       dayName(until),
-      salt,
+      saltOf({ providers: sales.providers, secret }),
       after?.[0] ?? null,
       after?.[1] ?? null,
       limit,

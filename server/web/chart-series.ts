@@ -1,6 +1,6 @@
 import type { ChartSeries } from './chart-table.ts'
 
-/** Amount of one series in one period. */
+/** Amount of one series in one period; negative if refunds exceed it. */
 export interface SeriesAmount {
   readonly period: string
   readonly series: string
@@ -11,14 +11,14 @@ export interface SeriesAmount {
 const MAX_COLORS = 5
 const OTHERS = 'others'
 
-/** Arranges positive amounts by series, those with the largest sums first. */
+/** Arranges amounts by series, those with the largest sums first. */
 export function seriesOf(
   periods: readonly string[],
   amounts: readonly SeriesAmount[],
 ): readonly ChartSeries<bigint>[] {
-  const positive = amounts.filter(({ amount }) => amount > 0n)
-  const largest = largestSeries(positive)
-  const byName = Map.groupBy(positive, ({ series }) => (largest.includes(series) ? series : OTHERS))
+  const present = amounts.filter(({ amount }) => amount !== 0n)
+  const largest = largestSeries(present)
+  const byName = Map.groupBy(present, ({ series }) => (largest.includes(series) ? series : OTHERS))
   return [...largest, OTHERS].flatMap((name) => {
     const byPeriod = Map.groupBy(byName.get(name) ?? [], ({ period }) => period)
     const values = periods.map((period) => sumAmounts(byPeriod.get(period) ?? []))

@@ -9,7 +9,10 @@ export const WIDTH = 600
 export const HEIGHT = 100
 
 export interface ChartOptions<Value extends bigint | number> extends ChartData<Value> {
-  /** `bars` are stacked; `lines` connect values; `steps` hold each value until the next. */
+  /**
+   * `bars` are stacked, without negative values; `lines` connect values; `steps` hold each value
+   * until the next.
+   */
   readonly shape: 'bars' | 'lines' | 'steps'
   /** End of the vertical axis. @defaultValue a round number at or above the highest value */
   readonly max?: number
@@ -51,7 +54,7 @@ const TOP_MIN = 2
 /** Highest value, of stacked bars the highest sum. */
 function highest({ shape, periods, series }: Options): number {
   const tops = periods.map((_, i) => {
-    const values = series.map(({ values }) => Number(values[i] ?? 0))
+    const values = series.map(({ values }) => Math.max(0, Number(values[i] ?? 0)))
     return shape === 'bars' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values)
   })
   return Math.max(TOP_MIN, ...tops)

@@ -65,6 +65,7 @@ export const SELLING_TABS: TabGroup = {
     Overview: '/provider',
     APIs: '/provider/services',
     Domains: '/provider/domains',
+    Calls: '/provider/calls',
     Statistics: '/provider/statistics',
     Payouts: '/provider/payouts',
   },

@@ -74,7 +74,7 @@ aria-label="Account menu, ${shown} credits">${icon('user-circle')}${shown}
 }
 
 /** Areas of up to this number of links in all are open, not only the current one. */
-const MAX_OPEN_LINKS = 14
+const MAX_OPEN_LINKS = 15
 
 /** Pages of the areas that a visitor may enter. A popover on narrow screens. */
 export function sidebar(current: TabGroup, tab: string, visitor: Visitor | undefined): Html {

@@ -1,7 +1,7 @@
 import type { AnyRoute } from '../route.ts'
 import { type BalanceDeps, balanceRoutes } from './balance.ts'
+import { serviceCallRoutes } from './calls.ts'
 import { commissionRoutes } from './commission.ts'
-import { failureRoutes } from './failures.ts'
 import { providerKeyRoutes } from './keys.ts'
 import { type PayoutAddressDeps, payoutAddressRoutes } from './payout-address.ts'
 import { payoutRoutes } from './payouts.ts'
@@ -19,5 +19,5 @@ export const providerRoutes = (deps: ProviderDeps): readonly AnyRoute[] => [
   ...payoutRoutes(deps.pool),
   ...commissionRoutes(deps.pool, deps.commissionBps),
   ...statisticsRoutes(deps),
-  ...failureRoutes(deps.pool),
+  ...serviceCallRoutes(deps),
 ]

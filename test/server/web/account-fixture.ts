@@ -89,6 +89,7 @@ export async function openAccount(hub: TestHub, sites: TestSites) {
     `/provider/services/${api}?edit=secret`,
     `/provider/services/${api}?edit=endpoint`,
     `/provider/services/${activeApi}`,
+    `/provider/calls?service=${activeApi}`,
     '/provider/statistics',
     '/provider/payouts',
   ]

@@ -214,12 +214,14 @@ export function sellerTests(
       expect(sold.status, sold.text).to.equal(200)
       await eventually(async () => {
         await tab.go(`/provider/services/${slug}`)
-        return (await tab.text()).includes('Last 30 days')
+        return /Earned\s*\$0\.0036/.test(await tab.text())
       })
       await eventually(async () => {
         await tab.go('/provider')
         return /Balance\s*\$0\.0036/.test(await tab.text()) // less a commission of 10 %
       })
+      await tab.go(`/provider/services/${slug}`)
+      expect(await tab.text()).to.include('None of the newest 5,000 calls failed.')
       sites().at('gateway.test', (_, response) => {
         response.statusCode = 500
         response.end('{}')
@@ -227,9 +229,9 @@ export function sellerTests(
       await ask(hub().url, `/proxy/${slug}/tides?harbor=Bergen`, { method: 'GET', key })
       await eventually(async () => {
         await tab.go(`/provider/services/${slug}`)
-        return (await tab.text()).includes('Latest failures')
+        return (await tab.text()).includes('Among the newest 5,000 calls')
       })
-      const theirs = await ask(hub().url, `/v1/provider/failures?service=${slug}`, { key })
+      const theirs = await ask(hub().url, `/v1/provider/calls?service=${slug}`, { key })
       expect(theirs.body['code'], 'of another provider').to.equal('service_not_found')
       await tab.send('pause')
       expect(await tab.text()).to.include('Sales paused')

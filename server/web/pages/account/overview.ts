@@ -1,13 +1,21 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { suggestService } from '../../../../core/catalog/services/published-services.ts'
-import { type Clock, daysBefore } from '../../../../core/clock.ts'
+import type { Clock } from '../../../../core/clock.ts'
 import { readFirstSteps } from '../../../../core/identity/first-steps.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
 import { cachedFor } from '../../../../core/runtime/cache.ts'
 import { readFreeCallsLeft } from '../../../../core/usage/free-calls-left.ts'
 import { type DailySpending, readDailySpending } from '../../../../core/usage/spending.ts'
 import { chart, compare } from '../../chart.ts'
+import {
+  type DayRange,
+  dayRangeOf,
+  previousRange,
+  RANGES,
+  type Range,
+  rangeField,
+} from '../../chart-range.ts'
 import { seriesOf } from '../../chart-series.ts'
 import { viewSwitch } from '../../form.ts'
 import { alignedFormatter, formatCount, formatDollars, lastDays, pluralize } from '../../format.ts'
@@ -26,37 +34,25 @@ export interface OverviewDeps {
 }
 
 const CACHE_MS = 30_000
-/** Longer ranges show one bar per week. */
-const MAX_DAILY_BARS = 100
-const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': '365 days' } as const
 
 /** `/account`: credits and spending. */
 export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
   const suggested = cachedFor(CACHE_MS, async () => ({ service: await suggestService(pool) }))
   return page('/account', {
     actions: { make: createKey },
-    query: z.object({ days: z.enum(['7', '30', '90', '365']).default('30') }),
+    query: z.object({ days: rangeField }),
     render: async (request) => {
       const { principals } = requireSession(request)
-      const { days: range } = request.query
-      const days = lastDays(clock.now(), Number(range))
-      const step = days.length > MAX_DAILY_BARS ? 7 : 1
+      const { days } = request.query
+      const range = dayRangeOf(lastDays(clock.now(), Number(days)))
       const week = lastDays(clock.now(), PACE_DAYS)
-      const past = lastDays(daysBefore(clock.now(), days.length), days.length)
+      const spentIn = ({ from, to, step }: DayRange, by?: 'key') =>
+        readDailySpending(pool, principals, { from, to, step, ...(by && { by }) })
       const [roots, spent, byKey, before, pace, steps, free, { service }] = await Promise.all([
         sumMainKeys(pool, principals),
-        readDailySpending(pool, principals, { from: days[0]!, to: days.at(-1)!, step }),
-        readDailySpending(pool, principals, {
-          from: days[0]!,
-          to: days.at(-1)!,
-          step,
-          by: 'key',
-        }),
-        readDailySpending(pool, principals, {
-          from: past[0]!,
-          to: past.at(-1)!,
-          step: past.length,
-        }),
+        spentIn(range),
+        spentIn(range, 'key'),
+        spentIn(previousRange(range)),
         readDailySpending(pool, principals, { from: week[0]!, to: week.at(-1)!, step: PACE_DAYS }),
         readFirstSteps(pool, principals),
         readFreeCallsLeft(pool, principals, clock.now()),
@@ -72,9 +68,8 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
           service,
           keyId: roots.keyId ?? undefined,
           submission,
-        })}${roots.count > 0 && accountMetrics(roots, spent, pace, RANGES[range])}${
-          (roots.count > 0 || spent.length > 0) &&
-          spending(days, { spent, byKey, before }, { range, step })
+        })}${roots.count > 0 && accountMetrics(roots, spent, pace, RANGES[days])}${
+          (roots.count > 0 || spent.length > 0) && spending(range, { spent, byKey, before }, days)
         }${
           roots.count > 0 &&
           html`<div class="columns">${[
@@ -110,25 +105,20 @@ ${html`<p class="actions"><a class="button" href="${
 }">Top up</a><a class="button plain" href="/account/history">History</a></p>`}`
 }
 
-interface SpendingRange {
-  readonly range: keyof typeof RANGES
-  /** Days per bar. */
-  readonly step: number
-}
-
 function spending(
-  days: readonly string[],
+  { starts, period }: DayRange,
   { spent, byKey, before }: SpendingFigures,
-  { range, step }: SpendingRange,
+  days: Range,
 ): Html {
-  const ranges = viewSwitch('Range', RANGES, range, (days) => withQuery('/account', { days }))
+  const ranges = viewSwitch('Range', RANGES, days, (other) =>
+    withQuery('/account', { days: other }),
+  )
   if (spent.length === 0) {
     return html`<h2>Spending</h2>${ranges}${emptyState(
       'No calls in this period.',
       html`<p><a href="/services">Browse services</a></p>`,
     )}`
   }
-  const starts = days.filter((_, i) => i % step === 0)
   const byService = [...Map.groupBy(spent, ({ service }) => service)].map(([service, all]) => ({
     service,
     calls: all.reduce((sum, { calls }) => sum + calls, 0n),
@@ -141,8 +131,8 @@ function spending(
     sumSpent(spent),
     sumSpent(before),
     formatDollars,
-    RANGES[range],
-  )}${spendingCharts(starts, { spent, byKey }, step === 1 ? 'day' : 'week')}${table(
+    RANGES[days],
+  )}${spendingCharts(starts, { spent, byKey }, period)}${table(
     'Spending by service',
     [
       {

@@ -4,6 +4,7 @@ import type { ListPage } from '../../../rest/paging.ts'
 import type { EarningJson } from '../../../rest/provider/domains/earnings.ts'
 import type { DomainDetailJson } from '../../../rest/provider/domains/index.ts'
 import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
+import { dayRangeOf } from '../../chart-range.ts'
 import { dialogs } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { confirmedCheckbox } from '../../form-schemas.ts'
@@ -30,7 +31,7 @@ import {
   rulesPart,
 } from './domain-rules.ts'
 import { domainBadge } from './domains.ts'
-import { earningsChart } from './statistics.ts'
+import { earningsChart } from './earnings.ts'
 
 const DAYS = 30
 const ACTIONS: Readonly<Record<string, FormAction>> = {
@@ -217,7 +218,10 @@ function earningsPart(
   if (byPage.length === 0) {
     return html`<h2 id="earnings">Earnings</h2>${emptyState('No pages sold in the last 30 days.')}`
   }
-  return html`<h2 id="earnings">Earnings</h2>${earningsChart(days, byDay)}${cardTable(
+  const rows = byDay.map(({ day = '', earned_microdollars: earned }) => {
+    return { day, service: 'earned', earned: BigInt(earned) }
+  })
+  return html`<h2 id="earnings">Earnings</h2>${earningsChart(dayRangeOf(days), rows)}${cardTable(
     'Earnings by page',
     [
       { head: 'Page', cell: ({ page }) => html`<code>${page}</code>` },

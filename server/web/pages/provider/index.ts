@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Clock } from '../../../../core/clock.ts'
 import type { AnyPage } from '../../page.ts'
+import { callsPage } from './calls.ts'
 import { domainPage } from './domain.ts'
 import { domainsPage } from './domains.ts'
 import { overviewPage } from './overview.ts'
@@ -22,6 +23,7 @@ export const providerPages = (deps: ProviderDeps): readonly AnyPage[] => [
   servicePage(deps),
   domainsPage(),
   domainPage(deps),
+  callsPage(deps),
   statisticsPage(deps),
   payoutsPage(deps),
   payoutPage(),

@@ -1,37 +1,53 @@
-import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import type { Clock } from '../../../../core/clock.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
 import type { DomainJson } from '../../../rest/provider/domains/index.ts'
 import type { ProviderNameJson } from '../../../rest/provider/name.ts'
 import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
+import { dayRangeOf, RANGES, type Range, rangeField } from '../../chart-range.ts'
+import { viewSwitch } from '../../form.ts'
+import { lastDays } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
-import { type AnyPage, page } from '../../page.ts'
+import { type AnyPage, page, requireSession } from '../../page.ts'
+import { withQuery } from '../../table.ts'
 import { balancePart } from './balance.ts'
 import { domainBadge } from './domains.ts'
+import { type EarningsFigures, earningsPart, readEarningsFigures } from './earnings.ts'
 import { nameAction, namePart } from './name.ts'
 import { type ServiceRowJson, serviceBadge } from './services.ts'
-import { earningsPart, failedPart, totalsPart } from './statistics.ts'
+import { callCharts, failedPart, totalsPart } from './statistics.ts'
 
-const DAYS = 30
+const PATH = '/provider'
 const MAX_ROWS = '10'
 
+interface OverviewDeps {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
 /** `/provider`: earnings, statistics, APIs and domains of a provider. */
-export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
-  page('/provider', {
+export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage =>
+  page(PATH, {
+    query: z.object({ days: rangeField }),
     actions: { name: nameAction },
     notices: {
       name: 'Name saved. Buyers see it now.',
       'name-submitted': 'Name submitted. Buyers see it once an administrator approves it.',
     },
     render: async (request) => {
-      const { api } = request
-      const from = dayName(daysBefore(clock.now(), DAYS - 1))
-      const [services, domains, figures, balance, name] = await Promise.all([
+      const { api, query } = request
+      const { principals } = requireSession(request)
+      const range = dayRangeOf(lastDays(clock.now(), Number(query.days)))
+      const { from, to } = range
+      const [services, domains, figures, earned, balance, name] = await Promise.all([
         api<ListPage<ServiceRowJson>>('GET /v1/provider/services', { query: { limit: MAX_ROWS } }),
         api<ListPage<DomainJson>>('GET /v1/domains', { query: { limit: MAX_ROWS } }),
-        api<StatisticsJson>('GET /v1/provider/statistics', { query: { from } }),
+        api<StatisticsJson>('GET /v1/provider/statistics', { query: { from, to } }),
+        readEarningsFigures(pool, principals, range),
         api<ProviderBalanceJson>('GET /v1/provider/balance'),
         api<ProviderNameJson>('GET /v1/provider/name'),
       ])
@@ -49,18 +65,35 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         tab: 'Overview',
         main: html`<h1>Selling</h1>${
           isProvider
-            ? html`${balancePart(balance)}<h2>Last 30 days</h2>${
-                figures.totals.calls > 0
-                  ? html`${totalsPart(figures.totals)}${failedPart(figures.totals)}${earningsPart(
-                      figures,
-                    )}`
-                  : emptyState('No calls in the last 30 days.')
-              }${offerLists(services.data, domains.data)}${namePart(name, request)}`
+            ? [
+                balancePart(balance),
+                salesPart(figures, earned, query.days),
+                offerLists(services.data, domains.data),
+                namePart(name, request),
+              ]
             : firstSteps()
         }`,
       }
     },
   })
+
+/** Earnings by API, and calls, of a range of days. */
+function salesPart(figures: StatisticsJson, earned: EarningsFigures, days: Range): Html {
+  const { range, rows } = earned
+  const ranges = viewSwitch('Range', RANGES, days, (other) => withQuery(PATH, { days: other }))
+  if (figures.totals.calls === 0 && rows.length === 0) {
+    return html`<h2>Earnings by API</h2>${ranges}${emptyState('No calls in this period.')}`
+  }
+  const { from, to } = range
+  return html`<h2>Earnings by API</h2>${ranges}${earningsPart(earned)}<h2>Calls</h2>${totalsPart(
+    figures.totals,
+  )}${failedPart(figures)}${
+    range.period === 'day'
+      ? callCharts(range.days, figures.data)
+      : html`<p><a href="${withQuery('/provider/statistics', { from, to })}">Calls and latency by
+day</a></p>`
+  }`
+}
 
 const firstSteps = (): Html =>
   html`<p class="lead">Sell APIs and web pages to agents, paid per request. You set the price;

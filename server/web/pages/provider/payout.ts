@@ -39,10 +39,13 @@ export const payoutPage = (): AnyPage =>
 service</h2>${serviceTable(
           payout.services,
         )}<p>Commission is rounded down at each call. Fractions of a microdollar add up, and
-are due on the sum of the sales of a service. Refunds are prices in full; Owed is your share
-of refunds of calls that you had been paid for, which later payouts deduct.</p>
+are due on the sum of the sales of a service.${
+          payout.services.some(hasRefunds) &&
+          html` Refunds are prices in full; Owed is your share of refunds of calls that you had been
+paid for, which later payouts deduct.`
+        }</p>
 <h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
-amount.</p><p><a class="button plain" href="/v1/provider/payouts/${id}/statement.csv">
+amount.</p><p class="actions"><a class="button plain" href="/v1/provider/payouts/${id}/statement.csv">
 Download CSV</a>${
           payout.state !== 'under_way' &&
           html` <a class="button plain" href="${documentPath('commission', id)}">Commission
@@ -76,9 +79,22 @@ const SUMS = {
 } as const
 type Sum = keyof typeof SUMS
 
+/** Sums that are shown even if they are zero. */
+const MAIN_SUMS: ReadonlySet<Sum> = new Set([
+  'gross_microdollars',
+  'commission_microdollars',
+  'earned_microdollars',
+])
+
+const hasRefunds = (sums: PayoutSumsJson): boolean =>
+  sums.refunds_microdollars !== 0 || sums.owed_microdollars !== 0
+
 function serviceTable(services: readonly PayoutSumsJson[]): Html {
   const totalOf = (name: Sum | 'calls') => services.reduce((sum, each) => sum + each[name], 0)
-  const columns = (Object.keys(SUMS) as Sum[]).map((name) => {
+  const shown = (Object.keys(SUMS) as Sum[]).filter(
+    (name) => MAIN_SUMS.has(name) || services.some((each) => each[name] !== 0),
+  )
+  const columns = shown.map((name) => {
     const total = totalOf(name)
     const format = alignedFormatter([...services.map((each) => each[name]), total])
     const cell = (each: PayoutSumsJson) => format(each[name])
@@ -110,44 +126,41 @@ const EVENT_TEXTS: Readonly<Record<string, string>> = {
   'balance.adjusted': 'correction',
 }
 
-const lineTable = (lines: readonly PayoutLineJson[]): Html =>
-  cardTable(
+/** Amounts of a line, by the heads of their columns. */
+const LINE_AMOUNTS = {
+  gross_microdollars: 'Caller paid',
+  commission_microdollars: 'Commission',
+  refunds_microdollars: 'Refunds',
+  commission_refunded_microdollars: 'Commission returned',
+  owed_microdollars: 'Owed',
+  amount_microdollars: 'Amount',
+} as const
+type LineAmount = keyof typeof LINE_AMOUNTS
+
+/** Amounts that are shown even if they are zero. */
+const MAIN_AMOUNTS: ReadonlySet<LineAmount> = new Set([
+  'gross_microdollars',
+  'commission_microdollars',
+  'amount_microdollars',
+])
+
+function lineTable(lines: readonly PayoutLineJson[]): Html {
+  const shown = (Object.keys(LINE_AMOUNTS) as LineAmount[]).filter(
+    (name) => MAIN_AMOUNTS.has(name) || lines.some((each) => each[name] !== 0),
+  )
+  return cardTable(
     'Statement',
     [
       { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
       { head: 'Event', cell: ({ event }) => EVENT_TEXTS[event] ?? event },
       { head: 'Service', cell: ({ service }) => service },
-      {
-        head: 'Caller paid',
+      ...shown.map((name) => ({
+        head: LINE_AMOUNTS[name],
         number: true,
-        cell: alignedColumn(lines, (each) => each.gross_microdollars),
-      },
-      {
-        head: 'Commission',
-        number: true,
-        cell: alignedColumn(lines, (each) => each.commission_microdollars),
-      },
-      {
-        head: 'Refunds',
-        number: true,
-        cell: alignedColumn(lines, (each) => each.refunds_microdollars),
-      },
-      {
-        head: 'Commission returned',
-        number: true,
-        cell: alignedColumn(lines, (each) => each.commission_refunded_microdollars),
-      },
-      {
-        head: 'Owed',
-        number: true,
-        cell: alignedColumn(lines, (each) => each.owed_microdollars),
-      },
-      {
-        head: 'Amount',
-        number: true,
-        cell: alignedColumn(lines, (each) => each.amount_microdollars),
-      },
-      { head: 'Entry', cell: (each) => html`<code>${each.entry_id}</code>` },
+        cell: alignedColumn(lines, (each) => each[name]),
+      })),
+      { head: 'Entry', cell: (each) => shortHash(each.entry_id) },
     ],
     lines,
   )
+}

@@ -1,23 +1,32 @@
+import type { Pool } from 'pg'
 import { z } from 'zod'
-import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
+import type { Clock } from '../../../../core/clock.ts'
 import type { ListPage } from '../../../rest/paging.ts'
-import type { FailureJson } from '../../../rest/provider/failures.ts'
+import type { ServiceCallJson } from '../../../rest/provider/calls.ts'
 import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
+import { dayRangeOf } from '../../chart-range.ts'
 import { dialogs } from '../../dialog.ts'
 import { collapsible, form, formFields } from '../../form.ts'
-import { alignedColumn, formatDuration, formatTime, pluralize } from '../../format.ts'
+import { alignedColumn, formatDuration, formatTime, lastDays, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { SELLING_TABS } from '../../navigation.ts'
-import { type AnyPage, type PageRequest, page, type Submission } from '../../page.ts'
+import {
+  type AnyPage,
+  type PageRequest,
+  page,
+  requireSession,
+  type Submission,
+} from '../../page.ts'
 import { reviewNotice } from '../../review.ts'
 import { cardTable, definitionList, table, timeAgo } from '../../table.ts'
+import { readEarningsFigures } from './earnings.ts'
 import { serviceActions } from './service-actions.ts'
 import { credentialPart } from './service-credential.ts'
 import { endpointsPart } from './service-endpoints.ts'
+import { DAYS, failuresPart, figuresPart } from './service-figures.ts'
 import { missingPart, statePart, testPart } from './service-state.ts'
 import { draftSteps } from './service-steps.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
-import { outcomeOf, rowTable } from './statistics.ts'
 
 const Query = z.object({
   endpoint: z.string().max(310).optional(),
@@ -36,8 +45,13 @@ interface PriceJson {
   readonly current: boolean
 }
 
+interface ServicePageDeps {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
 /** `/provider/services/{slug}`: an upstream API with its endpoints, prices and settings. */
-export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
+export const servicePage = ({ pool, clock }: ServicePageDeps): AnyPage =>
   page('/provider/services/{slug}', {
     query: Query,
     actions: serviceActions,
@@ -58,18 +72,18 @@ export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     },
     render: async (request) => {
       const { api, params } = request
-      const [service, prices, figures, failures] = await Promise.all([
+      const { slug } = params
+      const range = dayRangeOf(lastDays(clock.now(), DAYS))
+      const { from, to } = range
+      const [service, prices, figures, earned, failures] = await Promise.all([
         api<ServiceJson>('GET /v1/provider/services/{slug}', { params }),
         api<ListPage<PriceJson>>('GET /v1/provider/services/{slug}/prices', { params }),
         api<StatisticsJson>('GET /v1/provider/statistics', {
-          query: {
-            service: params['slug'],
-            by: 'endpoint',
-            from: dayName(daysBefore(clock.now(), DAYS - 1)),
-          },
+          query: { service: slug, by: 'endpoint', from, to },
         }),
-        api<{ data: readonly FailureJson[] }>('GET /v1/provider/failures', {
-          query: { service: params['slug'] },
+        readEarningsFigures(pool, requireSession(request).principals, range, slug),
+        api<ListPage<ServiceCallJson>>('GET /v1/provider/calls', {
+          query: { service: slug, outcome: 'failed' },
         }),
       ])
       const isDraft = service.state === 'draft'
@@ -86,8 +100,8 @@ export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
           settings(service, request),
           !isDraft && statePart(service, request),
           endpointsPart(service, request),
-          figuresPart(figures),
-          failuresPart(failures.data),
+          figuresPart(service, figures, earned),
+          !isDraft && failuresPart(service, failures.data),
           pricesPart(prices.data),
           credentialPart(service, request),
           testPart(service, request),
@@ -95,28 +109,6 @@ export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       }
     },
   })
-
-const DAYS = 30
-
-/** Calls, failures and latency of each endpoint. */
-const figuresPart = ({ data }: StatisticsJson): Html | false =>
-  data.length > 0 && html`<h2>Last ${DAYS} days</h2>${rowTable(data, 'endpoint')}`
-
-/** Latest failed calls, without their inputs, which are not stored. */
-const failuresPart = (failures: readonly FailureJson[]): Html | false =>
-  failures.length > 0 &&
-  html`<h2 id="failures">Latest failures</h2><p>Callers were not charged. We store no
-inputs.</p>${cardTable(
-    'Latest failures',
-    [
-      { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
-      { head: 'Endpoint', cell: ({ endpoint }) => html`<code>${endpoint ?? 'deleted'}</code>` },
-      { head: 'Reason', cell: ({ reason }) => outcomeOf(reason ?? 'failed') },
-      { head: 'Status', number: true, cell: ({ status }) => status },
-      { head: 'Latency', number: true, cell: ({ latency_ms: ms }) => formatDuration(ms) },
-    ],
-    failures,
-  )}`
 
 const reviewPart = ({ review }: ServiceJson): Html | undefined =>
   reviewNotice(review, form({ act: 'withdraw', submit: 'Withdraw version', kind: 'plain' }))

@@ -1,11 +1,13 @@
+import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import { FAULTS, type FaultCode } from '../../../../core/errors.ts'
+import { findSoldServices } from '../../../../core/usage/provider-statistics.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { CustomerJson, StatisticsJson } from '../../../rest/provider/statistics.ts'
 import { chart } from '../../chart.ts'
-import { seriesOf } from '../../chart-series.ts'
-import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
+import { dayRangeOf } from '../../chart-range.ts'
+import { filterBar, periodFilters, selectFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
 import {
   alignedColumn,
@@ -19,8 +21,10 @@ import {
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
-import { type AnyPage, page } from '../../page.ts'
-import { cardTable, metrics, pager, table, tileTable, timeAgo } from '../../table.ts'
+import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
+import { cardTable, metrics, pager, table, tileTable, timeAgo, withQuery } from '../../table.ts'
+import { apiFilter } from './api-filter.ts'
+import { type EarningsFigures, earningsPart, readEarningsFigures } from './earnings.ts'
 
 export type StatisticsRow = StatisticsJson['data'][number]
 
@@ -38,32 +42,41 @@ type Query = z.infer<typeof Query>
 const PATH = '/provider/statistics'
 const DAYS = 30
 
+interface StatisticsPageDeps {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
 /** `/provider/statistics`: calls, latency, earnings and callers of a provider's services. */
-export const statisticsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
+export const statisticsPage = ({ pool, clock }: StatisticsPageDeps): AnyPage =>
   page(PATH, {
     query: Query,
-    render: async ({ api, query }) => {
+    render: async (request) => {
+      const { api, query } = request
       const { cursor, by, service } = query
       const now = clock.now()
       const to = query.to || dayName(now)
       const from = query.from || dayName(daysBefore(new Date(to), DAYS - 1))
       const days = { from, to, service }
-      const [figures, customers] = await Promise.all([
+      const { principals } = requireSession(request)
+      const [{ services }, figures, customers] = await Promise.all([
+        findSoldServices(pool, principals, undefined),
         api<StatisticsJson>('GET /v1/provider/statistics', { query: { ...days, by } }),
         api<ListPage<CustomerJson>>('GET /v1/provider/customers', { query: { ...days, cursor } }),
       ])
+      const earned = by === 'day' && (await dailyEarnings(pool, request, figures))
       return {
         title: 'Statistics',
         tabs: SELLING_TABS,
         main: html`<h1>Statistics</h1>${filterBar(PATH, [
           selectFilter('by', 'Group by', GROUPS, by),
-          textFilter('service', 'Service', service, 14),
+          apiFilter(services, service, 'All'),
           periodFilters(from, to),
         ])}${
-          figures.totals.calls === 0
+          isEmpty(figures.totals)
             ? emptyState('No calls in this period.')
-            : html`${totalsPart(figures.totals)}${by !== 'outcome' && failedPart(figures.totals)}${
-                by === 'day' && earningsPart(figures)
+            : html`${totalsPart(figures.totals)}${by !== 'outcome' && failedPart(figures, service)}${
+                earned && dailyCharts(figures, earned)
               }${
                 by === 'outcome'
                   ? outcomeTable(figures.data, figures.totals.calls)
@@ -75,6 +88,24 @@ ${customerTable(customers.data)}${pager(PATH, query, customers.next_cursor)}`
       }
     },
   })
+
+/** True without calls, and without refunds of earlier ones. */
+const isEmpty = (totals: StatisticsJson['totals']): boolean =>
+  totals.calls + totals.gross_microdollars + totals.refunded_microdollars === 0
+
+/** Earnings by API over the days of the statistics, which the API has checked. */
+const dailyEarnings = (
+  pool: Pool,
+  request: PageRequest<Query>,
+  { from, to }: StatisticsJson,
+): Promise<EarningsFigures> => {
+  const { principals } = requireSession(request)
+  const service = request.query.service || undefined
+  return readEarningsFigures(pool, principals, dayRangeOf(daysOf(from, to)), service)
+}
+
+const dailyCharts = ({ data }: StatisticsJson, earned: EarningsFigures): Html =>
+  html`<h2>Earnings by API</h2>${earningsPart(earned)}${callCharts(earned.range.days, data)}`
 
 const formatRate = (value: number | null): string =>
   value === null ? '–' : formatPercent(value * 100)
@@ -92,34 +123,19 @@ export const totalsPart = (totals: StatisticsJson['totals']): Html =>
   })
 
 /** Number of failed calls with a link to the reasons. */
-export const failedPart = ({ calls, delivered }: StatisticsJson['totals']): Html | undefined =>
-  calls === delivered
-    ? undefined
-    : html`<p>${pluralize(calls - delivered, 'call')} failed and ${
-        calls - delivered === 1 ? 'was' : 'were'
-      } not charged: <a href="${PATH}?by=outcome">see why</a>.</p>`
-
-/** Chart of the earnings per day, after commission. */
-export const earningsChart = (
-  days: readonly string[],
-  rows: readonly Pick<StatisticsRow, 'day' | 'earned_microdollars'>[],
-): Html =>
-  chart({
-    label: 'Earnings by day, after commission',
-    periods: days,
-    series: seriesOf(
-      days,
-      rows.map(({ day: period = '', earned_microdollars: earned = 0 }) => {
-        return { period, series: 'earned', amount: BigInt(earned) }
-      }),
-    ),
-    shape: 'bars',
-    format: formatDollars,
-    empty: 'No earnings in this period.',
-  })
+export function failedPart(
+  { from, to, totals: { calls, delivered } }: StatisticsJson,
+  service = '',
+): Html | undefined {
+  if (calls === delivered) return undefined
+  const reasons = withQuery(PATH, { by: 'outcome', service, from, to })
+  return html`<p>${pluralize(calls - delivered, 'call')} failed and ${
+    calls - delivered === 1 ? 'was' : 'were'
+  } not charged: <a href="${reasons}">see why</a>.</p>`
+}
 
 /** Charts of calls by outcome, and of latency, per day. */
-function callCharts(days: readonly string[], rows: readonly StatisticsRow[]): Html {
+export function callCharts(days: readonly string[], rows: readonly StatisticsRow[]): Html {
   const byDay = new Map(rows.map((row) => [row.day, row]))
   const valuesOf = (read: (row: StatisticsRow) => number | null) =>
     days.map((day) => {
@@ -151,11 +167,9 @@ function callCharts(days: readonly string[], rows: readonly StatisticsRow[]): Ht
 
 const DAY_MS = 86_400_000
 
-export const earningsPart = ({ from, to, data }: StatisticsJson): Html => {
-  const count = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1
-  const days = lastDays(new Date(to), count)
-  return html`<h2>Earnings by day</h2>${earningsChart(days, data)}${callCharts(days, data)}`
-}
+/** UTC days from the first to the last, both included. */
+const daysOf = (from: string, to: string): readonly string[] =>
+  lastDays(new Date(to), Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1)
 
 /** Table of calls, latency and earnings by one group. */
 export const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
@@ -208,14 +222,19 @@ const OUTCOME_TEXTS: Readonly<Record<string, string>> = {
   delivered: 'Delivered',
   taken: 'Paid but not delivered',
   unresolved: 'Pending',
+  upstream_error: 'Your server returned an error',
+  upstream_unreachable: 'Your server was unreachable',
+  upstream_timeout: 'Your server timed out',
 }
 
-/** Text of the outcome of calls. */
-export const outcomeOf = (code: string): Html =>
-  Object.hasOwn(FAULTS, code)
-    ? html`${FAULTS[code as FaultCode][1]}:
+/** Text of the outcome of calls, as its provider sees it. */
+export function outcomeOf(code: string): Html {
+  const text = OUTCOME_TEXTS[code]
+  return Object.hasOwn(FAULTS, code)
+    ? html`${text ?? FAULTS[code as FaultCode][1]}:
 <a href="/docs/problems/${code}"><code>${code}</code></a>`
-    : html`${OUTCOME_TEXTS[code] ?? code.replaceAll('_', ' ')}`
+    : html`${text ?? code.replaceAll('_', ' ')}`
+}
 
 const customerTable = (customers: readonly CustomerJson[]): Html =>
   cardTable(
