@@ -3,6 +3,7 @@ import type { Subscriber } from '../core/ledger/outbox/subscriber.ts'
 import type { Log } from '../core/log.ts'
 import { earningsSubscriber } from '../core/usage/earnings.ts'
 import { type LowBalance, lowBalanceSubscriber } from '../core/usage/low-balance.ts'
+import { enqueueLowBalanceMails } from '../core/usage/low-balance-mail.ts'
 import { spendingSubscriber } from '../core/usage/spending.ts'
 import { emitLowBalance, refundSubscriber } from '../core/webhooks/sources.ts'
 
@@ -24,6 +25,7 @@ export const createSubscribers = (boss: PgBoss): readonly Subscriber[] => [
   refundSubscriber,
   lowBalanceSubscriber(async (client, fall) => {
     await emitLowBalance(client, fall)
+    await enqueueLowBalanceMails(client, fall)
     const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) }
     await boss.send(LOW_BALANCE_QUEUE, toJson(fall), { db })
   }),

@@ -198,9 +198,8 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   settings: hub(
     'account',
     'Linked wallets, webhooks, subscriptions, domains, credentials: until their owner ends them.',
-    `wallet_link webhook incident_subscription low_balance_threshold domain domain_rule
-     upstream_secret endpoint_test
-     plugin`,
+    `wallet_link webhook incident_subscription balance_subscription low_balance_threshold domain
+     domain_rule upstream_secret endpoint_test plugin`,
   ),
   devices: hub('state', 'Devices of a person: the last ones only.', 'device'),
   work: hub(

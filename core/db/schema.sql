@@ -139,6 +139,16 @@ CREATE TABLE hub.backup_run (
 );
 GRANT SELECT ON hub.backup_run TO hub_app;
 
+CREATE TABLE hub.balance_subscription (
+  person text NOT NULL,
+  since timestamp with time zone DEFAULT now() NOT NULL,
+  token uuid DEFAULT gen_random_uuid() NOT NULL,
+  CONSTRAINT balance_subscription_pkey PRIMARY KEY (person),
+  CONSTRAINT balance_subscription_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal),
+  CONSTRAINT balance_subscription_token_key UNIQUE (token)
+);
+GRANT DELETE, INSERT, SELECT ON hub.balance_subscription TO hub_app;
+
 CREATE TABLE hub.billing_party (
   principal text NOT NULL,
   legal_name text NOT NULL,
@@ -915,7 +925,7 @@ CREATE TABLE hub.mail (
   next_at timestamp with time zone DEFAULT now() NOT NULL,
   attempts smallint DEFAULT 0 NOT NULL,
   CONSTRAINT mail_pkey PRIMARY KEY (id),
-  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text, 'rate-decided'::text, 'incident'::text])))
+  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text, 'rate-decided'::text, 'incident'::text, 'low-balance'::text])))
 );
 CREATE INDEX mail_due ON hub.mail USING btree (next_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.mail TO hub_app;

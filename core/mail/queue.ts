@@ -14,9 +14,10 @@ export interface MailRequest {
     | 'credits-expiring'
     | 'rate-decided'
     | 'incident'
+    | 'low-balance'
   /** Single address. */
   readonly recipient: string
-  /** Id of the subject: sign-in link, payout, provider, notice, request or update. */
+  /** Id of the subject: sign-in link, payout, provider, notice, request, update or fall. */
   readonly subject: string
   /** Time after which the mail is useless and no longer sent. */
   readonly expires: Date

@@ -135,3 +135,32 @@ export const incidentMail = (
   text: [message, '', `All updates: ${page}`, `Stop these emails: ${unsubscribe}`, ''].join('\n'),
   unsubscribe,
 })
+
+/** Fall of a key's credits below their threshold; amounts such as `$0.42`. */
+export interface LowBalanceDetails {
+  readonly key: string
+  readonly balance: string
+  readonly threshold: string
+  readonly topUp: string
+  /** URL that ends these mails. */
+  readonly unsubscribe: string
+}
+
+export const lowBalanceMail = (
+  to: string,
+  host: string,
+  { key, balance, threshold, topUp, unsubscribe }: LowBalanceDetails,
+): Mail => ({
+  to,
+  subject: `Low balance at ${host}: ${balance} left`,
+  text: [
+    `The credits of your key ${key} fell below ${threshold}: ${balance} is left.`,
+    '',
+    'Calls that cost more than is left fail and are not charged.',
+    '',
+    `Top up: ${topUp}`,
+    `Stop these emails: ${unsubscribe}`,
+    '',
+  ].join('\n'),
+  unsubscribe,
+})

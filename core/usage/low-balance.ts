@@ -146,3 +146,13 @@ export async function setLowBalanceThreshold(
     [account, threshold],
   )
 }
+
+/** Reads the threshold of a main key; null: the default. */
+export async function readLowBalanceThreshold(pool: Pool, keyId: string): Promise<bigint | null> {
+  const { rows } = await pool.query<{ threshold: bigint }>(
+    `SELECT t.threshold FROM hub.api_key k JOIN hub.low_balance_threshold t ON t.account = k.credits
+     WHERE k.id = $1`,
+    [keyId],
+  )
+  return rows[0]?.threshold ?? null
+}

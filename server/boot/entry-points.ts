@@ -20,9 +20,9 @@ import { creditsRoutes } from '../rest/account/credits.ts'
 import { documentRoutes } from '../rest/account/documents.ts'
 import { faucetRoutes } from '../rest/account/faucet.ts'
 import { historyRoutes } from '../rest/account/history.ts'
-import { incidentMailRoutes } from '../rest/account/incident-mail.ts'
 import { keyTransferRoutes } from '../rest/account/key-transfers.ts'
 import { keyRoutes } from '../rest/account/keys.ts'
+import { mailSubscriptionRoutes } from '../rest/account/mail-subscriptions.ts'
 import { quoteRoutes } from '../rest/account/quotes.ts'
 import { rateRequestRoutes } from '../rest/account/rate-requests.ts'
 import { receiptRoutes } from '../rest/account/receipts.ts'
@@ -176,7 +176,7 @@ function createAccountRoutes(
     ...signInRoutes({ ...signing, links }),
     ...accountRoutes(signing),
     ...sessionRoutes({ ...options, pool }),
-    ...incidentMailRoutes({ pool }),
+    ...mailSubscriptionRoutes({ pool }),
   ]
 }
 

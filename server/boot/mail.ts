@@ -12,6 +12,7 @@ import { signInMail } from '../../core/mail/templates.ts'
 import { folderTransport, smtpTransport } from '../../core/mail/transports.ts'
 import { composePayoutMail } from '../../core/providers/payout-mails.ts'
 import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
+import { composeLowBalanceMail } from '../../core/usage/low-balance-mail.ts'
 import { CONFIRM_PATH } from '../web/pages/sign-in.ts'
 
 /** Folder in the data directory for emails of a sandbox without a mail server. */
@@ -51,6 +52,8 @@ export function openMailing(options: {
       if (template === 'credits-expiring')
         return composeExpiryMail(pool, { recipient, subject }, baseUrl())
       if (template === 'incident') return composeIncidentMail(pool, recipient, subject, baseUrl())
+      if (template === 'low-balance')
+        return composeLowBalanceMail(pool, recipient, subject, baseUrl())
       if (template === 'rate-decided') return composeRateMail(pool, recipient, subject, baseUrl())
       if (template !== 'sign-in')
         return composePayoutMail(pool, template, recipient, subject, baseUrl())

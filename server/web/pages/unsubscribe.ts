@@ -2,16 +2,22 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import {
   endSubscription,
-  hasSubscription,
+  findTopic,
+  type MailTopic,
   UNSUBSCRIBE_PATH,
-} from '../../../core/catalog/services/incident-mail.ts'
+} from '../../../core/mail/subscriptions.ts'
 import { form } from '../form.ts'
 import { html } from '../html.ts'
 import { successMessage } from '../messages.ts'
 import { type AnyPage, formAction, page } from '../page.ts'
 
+const SUBJECTS: Readonly<Record<MailTopic, string>> = {
+  incidents: 'incidents',
+  balance: 'low balances',
+}
+
 /**
- * `/unsubscribe`: ends emails about incidents by the link in one, without a session. Opening it
+ * `/unsubscribe`: ends emails about a topic by the link in one, without a session. Opening it
  * changes nothing, because mail scanners follow links. Mail programs post without the name of a
  * form and follow no redirects (RFC 8058 §3.2).
  */
@@ -19,7 +25,7 @@ export function unsubscribePage({ pool }: { readonly pool: Pool }): AnyPage {
   const stop = formAction({
     run: async ({ query }) => {
       await endSubscription(pool, (query as z.infer<typeof Query>).token)
-      return { message: successMessage('You get no more emails about incidents.') }
+      return { message: successMessage('You get no more emails of this kind.') }
     },
   })
   return page(UNSUBSCRIBE_PATH, {
@@ -27,14 +33,15 @@ export function unsubscribePage({ pool }: { readonly pool: Pool }): AnyPage {
     query: Query,
     actions: { stop, '': stop },
     render: async ({ query }) => {
-      const isOn = await hasSubscription(pool, query.token)
+      const topic = await findTopic(pool, query.token)
+      const subject = topic && SUBJECTS[topic]
       return {
         title: 'Stop emails',
-        main: html`<h1>Emails about incidents</h1>${
-          isOn
-            ? form({ act: 'stop', submit: 'Stop emails about incidents' })
-            : html`<p>This subscription has ended. Start a new one under
+        main: html`<h1>${subject === undefined ? 'Emails' : `Emails about ${subject}`}</h1>${
+          subject === undefined
+            ? html`<p>This subscription has ended. Start a new one under
 <a href="/account/notifications">Notifications</a>.</p>`
+            : form({ act: 'stop', submit: `Stop emails about ${subject}` })
         }`,
       }
     },

@@ -1,4 +1,8 @@
 import { z } from 'zod'
+import {
+  LOW_BALANCE_THRESHOLD,
+  readLowBalanceThreshold,
+} from '../../../../core/usage/low-balance.ts'
 import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import type { RevokedKeyJson } from '../../../rest/account/revoke-key.ts'
 import { dialogs } from '../../dialog.ts'
@@ -19,6 +23,7 @@ import {
   offerServices,
 } from './key-limits.ts'
 import { keySpending } from './key-spending.ts'
+import { changeThreshold, thresholdForm } from './key-threshold.ts'
 import { limitsOf, stateBadge } from './keys.ts'
 import type { OverviewDeps } from './overview.ts'
 import { rateForm, requestRate } from './rate-request.ts'
@@ -33,6 +38,7 @@ export const keyPage = (deps: OverviewDeps): AnyPage =>
       rotated: 'New secret created.',
       renamed: 'Key renamed.',
       limited: 'Limits changed.',
+      threshold: 'Threshold saved.',
       requested: 'Rate limit requested. We will notify you of the decision.',
       frozen: 'Key and its sub-keys frozen.',
       thawed: 'Key unfrozen. It works again.',
@@ -41,15 +47,18 @@ export const keyPage = (deps: OverviewDeps): AnyPage =>
     },
     render: async (request) => {
       const key = await request.api<KeyJson>('GET /v1/keys/{id}', { params: request.params })
-      const offered = key.revoked_at === null ? await offerServices(deps.pool, key) : []
+      const [offered, threshold] = await Promise.all([
+        key.revoked_at === null ? offerServices(deps.pool, key) : [],
+        readLowBalanceThreshold(deps.pool, key.key_id),
+      ])
       return {
         title: key.name ?? key.key_id,
         tabs: ACCOUNT_TABS,
         tab: 'Keys',
         main: html`<p class="breadcrumb"><a href="/account/keys">Keys</a></p>
 <h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${
-          key.revoked_at === null ? forms(key, request, offered) : moveForm(key)
-        }${about(key)}${await keySpending(deps, key)}`,
+          key.revoked_at === null ? forms(key, request, { offered, threshold }) : moveForm(key)
+        }${about(key, threshold)}${await keySpending(deps, key)}`,
       }
     },
   })
@@ -86,6 +95,7 @@ const changeActions: Readonly<Record<string, FormAction>> = {
     },
   }),
   limits: changeLimits,
+  threshold: changeThreshold,
   rate: requestRate,
   freeze: formAction({
     fields: z.object({ reason: z.string().trim().min(1, 'is required').max(200) }),
@@ -110,7 +120,7 @@ const changeActions: Readonly<Record<string, FormAction>> = {
   }),
 }
 
-const about = (key: KeyJson): Html =>
+const about = (key: KeyJson, threshold: bigint | null): Html =>
   definitionList({
     'Key id': html`<code>${key.key_id}</code>`,
     Secrets: key.prefixes.map((prefix, i) => html`${i > 0 && ', '}<code>${prefix}…</code>`),
@@ -118,6 +128,9 @@ const about = (key: KeyJson): Html =>
     'Main key':
       key.parent !== null && html`<a href="/account/keys/${key.parent}">${key.parent}</a>`,
     Limits: limitsOf(key),
+    'Low balance':
+      key.balance_microdollars !== null &&
+      `below ${formatDollars(threshold ?? LOW_BALANCE_THRESHOLD)}`,
     Created: formatTime(key.created_at),
     'Last used': formatTime(key.used_at),
     Revoked: key.revoked_at !== null && formatTime(key.revoked_at),
@@ -140,10 +153,17 @@ const credits = (key: KeyJson): Html | undefined =>
 Transfer credits</a>`
       }</p>`
 
+interface FormValues {
+  /** Services that the picker offers. */
+  readonly offered: readonly OfferedService[]
+  /** Balance below which the owner is warned; null: the default. */
+  readonly threshold: bigint | null
+}
+
 const forms = (
   key: KeyJson,
   { submission, path, query }: PageRequest<{ readonly edit?: string | undefined }>,
-  offered: readonly OfferedService[],
+  { offered, threshold }: FormValues,
 ): Html => {
   const edit = (name: string, title: string, content: (fields: Fields) => Html | false) => {
     const made = content(formFields(name, submission))
@@ -154,6 +174,7 @@ const forms = (
     [
       edit('child', 'Create a sub-key', (fields) => subKeyForm(fields, offered)),
       edit('limits', 'Limits', (fields) => limitsForm(key, fields, offered)),
+      edit('threshold', 'Low balance', (fields) => thresholdForm(key, fields, threshold)),
       edit('rate', 'Rate limit', (fields) => rateForm(key, fields)),
       edit('rename', 'Rename', (fields) => renameForm(key, fields)),
       edit('rotate', 'Rotate secret', rotateForm),
