@@ -59,7 +59,7 @@ describe('earnings on the pages of a provider', function () {
   }
   const EARNINGS = 'svg[aria-label^="Earnings by"]'
 
-  it('are drawn by API for the chosen days, compared with the days before, with tables', async () => {
+  it('are drawn by API for the chosen days, compared with the days before', async () => {
     const { textsOf } = await open('/provider')
     expect(textsOf('.comparison')).to.deep.equal(['$2.10 −53 % from $4.50 in the previous 30 days'])
     expect(textsOf(`${EARNINGS} title`).slice(-3)).to.deep.equal([

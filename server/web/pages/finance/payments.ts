@@ -50,11 +50,14 @@ export const paymentsPage = (): AnyPage =>
       return {
         title: 'Payments',
         tabs: FINANCE_TABS,
-        main: html`<h1>Payments</h1><p class="lead">Incoming and outgoing payments that are not
-final. Each is resolved automatically once the blockchain shows its result.</p>${filterBar(PATH, [
-          selectFilter('state', 'State', STATES, state),
-          selectFilter('direction', 'Direction', DIRECTIONS, direction),
-        ])}${
+        main: html`<h1>Payments</h1><p class="lead">Incoming and outgoing payments. Those that
+are not final are resolved automatically once the blockchain shows their result.</p>${filterBar(
+          PATH,
+          [
+            selectFilter('state', 'State', STATES, state),
+            selectFilter('direction', 'Direction', DIRECTIONS, direction),
+          ],
+        )}${
           found.data.length === 0
             ? emptyState(state === 'open' ? 'All payments are final.' : 'No payments yet.')
             : paymentTable(found.data)

@@ -45,8 +45,8 @@ are due on the sum of the sales of a service.${
 paid for, which later payouts deduct.`
         }</p>
 <h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
-amount.</p><p class="actions"><a class="button plain" href="/v1/provider/payouts/${id}/statement.csv">
-Download CSV</a>${
+amount.</p><p class="actions"><a class="button plain"
+href="/v1/provider/payouts/${id}/statement.csv">Download CSV</a>${
           payout.state !== 'under_way' &&
           html` <a class="button plain" href="${documentPath('commission', id)}">Commission
 statement</a>`

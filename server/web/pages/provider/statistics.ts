@@ -75,9 +75,9 @@ export const statisticsPage = ({ pool, clock }: StatisticsPageDeps): AnyPage =>
         ])}${
           isEmpty(figures.totals)
             ? emptyState('No calls in this period.')
-            : html`${totalsPart(figures.totals)}${by !== 'outcome' && failedPart(figures, service)}${
-                earned && dailyCharts(figures, earned)
-              }${
+            : html`${totalsPart(figures.totals)}${
+                by !== 'outcome' && failedPart(figures, service)
+              }${earned && dailyCharts(figures, earned)}${
                 by === 'outcome'
                   ? outcomeTable(figures.data, figures.totals.calls)
                   : rowTable(figures.data, by)
