@@ -179,6 +179,17 @@ export class BusinessYear {
     await this.#post({ type: 'sale.reversed', payee, to: 'suspense', ...parts }, owner, { id })
   }
 
+  /** Sells credits, of which the chain loses the payment. */
+  async #vanishingSale(): Promise<void> {
+    const [owner] = this.#agents as [AccountRef]
+    const id = uuidv7(this.#now.getTime())
+    const credits = owner.code
+    await this.#post({ type: 'credits.purchased', credits, amount: usd('0.09') }, owner, { id })
+    const loss = { ...(await this.#ledger.account('expenses:x402-loss')), shard: owner.shard }
+    const parts = { recovered: usd('0.04'), lost: usd('0.05') }
+    await this.#post({ type: 'receipt.vanished', credits, ...parts }, loss, { id })
+  }
+
   async #singleSteps(): Promise<void> {
     const [credits, , other] = this.#agents as [AccountRef, AccountRef, AccountRef]
     const free = await this.#ledger.open(
@@ -195,5 +206,6 @@ export class BusinessYear {
     await fundAssets(this.#ledger)
     for (const { event } of eventSamples(parties)) await this.#post(event, credits)
     await this.#sale()
+    await this.#vanishingSale()
   }
 }
