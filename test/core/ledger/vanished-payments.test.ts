@@ -61,7 +61,7 @@ describe('a payment that vanished', () => {
     expect(rows).to.deep.equal(legs)
   })
 
-  it('is not reversed on the accounts of another network, as an older process would', async () => {
+  it('A325 is reversed on no account of another network, as an older process would', async () => {
     const id = await sell()
     expect(await reverse(id, { network: 'base' })).to.match(/on the accounts that it changed/)
     const onBase = await sell('base')

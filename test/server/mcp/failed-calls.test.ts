@@ -69,7 +69,7 @@ describe('a paid tool that fails', () => {
   }
 
   for (const endpoint of ['/prepaid-bytes', '/prepaid-bytes-stream']) {
-    it(`works once for a payment whose response nobody can get: ${endpoint}`, async () => {
+    it(`A324 works once for a payment whose response nobody can get: ${endpoint}`, async () => {
       const before = unreadable.done
       const { eve, send } = await payNew({ service: 'various', endpoint })
       for (const attempt of ['first', 'repeated']) {
