@@ -55,6 +55,7 @@ Connect browser wallet</button></p><p role="status" aria-live="polite"></p></div
         required: true,
         max: 42,
         placeholder: '0x…',
+        hint: 'For a wallet elsewhere: sign the message with it and paste the signature.',
       }),
     ],
   })}`

@@ -55,7 +55,11 @@ have when they are issued, and never change.</p>${
           hasSubject && form({ act: 'issue', submit: BUTTONS[kind], hidden: { kind, id } })
         }${statementForm(request, monthName(monthStart(clock.now(), -1)))}${
           documents.data.length === 0
-            ? emptyState('No documents yet. You find purchases and calls under History.')
+            ? emptyState(
+                'No documents yet.',
+                html`<p>Receipts of purchases and calls are issued from the
+<a href="/account/history">history</a>.</p>`,
+              )
             : html`${documentTable(documents.data, ROOT)}${pager(
                 DOCUMENTS_PATH,
                 { cursor },
@@ -128,8 +132,8 @@ function statementForm({ submission }: PageRequest, month: string): Html {
       fields.text({ name: 'month', label: 'Month (UTC)', value: month, size: 8, required: true }),
       fields.text({
         name: 'wallet',
-        label: 'Wallet (optional)',
-        hint: 'Empty: the keys of your account. Linked wallets have statements of their own.',
+        label: 'Wallet',
+        hint: 'Leave empty for the keys of your account. Linked wallets have their own statements.',
         max: 42,
       }),
     ],

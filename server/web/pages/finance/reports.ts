@@ -59,8 +59,13 @@ function statementPart(found: FinancialStatementJson): Html {
   )}${differenceOf(found)}`
 }
 
+const RETAINED_EARNINGS = 'equity:retained-earnings:'
+
 const nameOf = (name: string): Html => {
-  if (!name.includes(':') || name.startsWith('equity:retained-earnings:')) {
+  if (name.startsWith(RETAINED_EARNINGS)) {
+    return html`Retained earnings, ${name.slice(RETAINED_EARNINGS.length)}`
+  }
+  if (!name.includes(':')) {
     return html`<strong>${name.slice(0, 1).toUpperCase()}${name.slice(1)}</strong>`
   }
   return name.endsWith(':')
