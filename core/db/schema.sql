@@ -2150,6 +2150,7 @@ CREATE TABLE hub.webhook (
   disabled_reason text,
   key_version integer DEFAULT 1 NOT NULL,
   previous_key_version integer DEFAULT 1 NOT NULL,
+  is_quick boolean DEFAULT false NOT NULL,
   CONSTRAINT webhook_pkey PRIMARY KEY (id),
   CONSTRAINT webhook_check CHECK ((num_nulls(disabled_at, disabled_reason) = ANY (ARRAY[0, 2]))),
   CONSTRAINT webhook_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
@@ -2181,7 +2182,7 @@ CREATE TABLE hub.webhook_delivery (
 CREATE INDEX webhook_delivery_due ON hub.webhook_delivery USING btree (next_at) WHERE (state = 'pending'::text);
 CREATE INDEX webhook_delivery_event ON hub.webhook_delivery USING btree (event);
 CREATE INDEX webhook_delivery_log ON hub.webhook_delivery USING btree (webhook, at, event);
-CREATE INDEX webhook_delivery_waiting ON hub.webhook_delivery USING btree (webhook) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_delivery_turn ON hub.webhook_delivery USING btree (webhook, next_at) WHERE (state = 'pending'::text);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook_delivery TO hub_app;
 
 CREATE TABLE hub.webhook_event (

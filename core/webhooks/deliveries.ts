@@ -4,7 +4,7 @@ import { EgressError } from '../egress/errors.ts'
 import type { Egress } from '../egress/http.ts'
 import type { Log } from '../log.ts'
 import { logFailure } from '../outages.ts'
-import type { EventData } from './events.ts'
+import { type DueDelivery, leaseDue } from './due-deliveries.ts'
 import type { WebhookSigner } from './signer.ts'
 
 export interface DeliveryDeps {
@@ -15,19 +15,6 @@ export interface DeliveryDeps {
   readonly log: Log
 }
 
-interface DueDelivery {
-  readonly webhook: string
-  readonly event: string
-  readonly url: string
-  readonly version: number
-  readonly keyVersion: number
-  /** Key version of the previous secret, if that signs too. */
-  readonly previousKeyVersion: number | null
-  readonly type: string
-  readonly data: EventData
-  readonly at: Date
-}
-
 /** Result of an attempt; `error` is a code, null on success. */
 interface DeliveryOutcome {
   readonly status: number | null
@@ -35,15 +22,11 @@ interface DeliveryOutcome {
   readonly durationMs: number
 }
 
-/** Maximum concurrent attempts. */
-const CONCURRENT_MAX = 64
-/** Maximum concurrent attempts per webhook, so that a slow receiver does not block the others. */
-const CONCURRENT_PER_WEBHOOK = 4
 /** Limits of an attempt. The response body is irrelevant, so little of it is read. */
 const TIMEOUTS = { headersMs: 10_000, bodyMs: 5_000, totalMs: 10_000 } as const
 const RESPONSE_BYTES_MAX = 16_384
-/** Maximum duration of an attempt, after which another process may retry. */
-const LEASE_SECONDS = 60
+/** Duration of an attempt from which on its receiver does not count as quick. */
+const SLOW_MS = 2_000
 /** Seconds until the next attempt: 5, 20, 80 … up to six hours, ± 25 %. */
 const BACKOFF_SECONDS = '(0.75 + random() / 2) * least(21600, 5 * 4 ^ least(d.attempts - 1, 8))'
 /** Age of an event after which it is not retried. */
@@ -54,6 +37,7 @@ const DISABLE_INTERVAL = `interval '3 days'`
 /** Delivers events at least once; receivers recognize repetitions by `webhook-id`. */
 export class Deliveries {
   readonly #deps: DeliveryDeps
+  /** Attempts in flight, with their webhooks. */
   readonly #pending = new Map<Promise<void>, string>()
 
   constructor(deps: DeliveryDeps) {
@@ -62,11 +46,7 @@ export class Deliveries {
 
   /** Starts due attempts without waiting for them. @returns number of attempts */
   async start(): Promise<number> {
-    const busy = [...this.#pending.values()]
-    const full = [...new Set(busy)].filter(
-      (id) => busy.filter((b) => b === id).length >= CONCURRENT_PER_WEBHOOK,
-    )
-    const due = await leaseDue(this.#deps.pool, CONCURRENT_MAX - busy.length, full)
+    const due = await leaseDue(this.#deps.pool, [...this.#pending.values()])
     for (const delivery of due) {
       const attempt = this.#deliver(delivery)
       this.#pending.set(attempt, delivery.webhook)
@@ -88,37 +68,6 @@ export class Deliveries {
       logFailure(this.#deps.log, 'error', fields, 'failed to attempt a webhook delivery')
     }
   }
-}
-
-/** Leases due attempts except of `full` webhooks, and counts them before they start. */
-async function leaseDue(
-  pool: Pool,
-  limit: number,
-  full: readonly string[],
-): Promise<readonly DueDelivery[]> {
-  const { rows } = await pool.query<DueDelivery>(
-    `WITH waiting AS (
-       SELECT webhook, event, next_at,
-         row_number() OVER (PARTITION BY webhook ORDER BY next_at, event) AS place
-       FROM hub.webhook_delivery
-       WHERE state = 'pending' AND next_at <= now() AND webhook <> ALL ($4)
-     ), due AS (
-       SELECT d.webhook, d.event FROM hub.webhook_delivery d
-       JOIN waiting w ON w.webhook = d.webhook AND w.event = d.event AND w.place <= $2
-       WHERE d.state = 'pending' AND d.next_at <= now()
-       ORDER BY d.next_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED
-     )
-     UPDATE hub.webhook_delivery d
-     SET attempts = d.attempts + 1, next_at = now() + make_interval(secs => $3)
-     FROM due, hub.webhook w, hub.webhook_event e
-     WHERE d.webhook = due.webhook AND d.event = due.event
-       AND w.id = d.webhook AND e.id = d.event
-     RETURNING d.webhook, d.event, w.url, w.secret_version AS version,
-       w.key_version AS "keyVersion", e.type, e.data, e.at,
-       CASE WHEN w.previous_until > now() THEN w.previous_key_version END AS "previousKeyVersion"`,
-    [limit, CONCURRENT_PER_WEBHOOK, LEASE_SECONDS, full],
-  )
-  return rows
 }
 
 async function sendEvent(
@@ -172,14 +121,15 @@ async function recordOutcome(
        UPDATE hub.webhook_delivery d SET tried_at = now(), status = $3::smallint, error = $4,
          duration_ms = $5, next_at = now() + make_interval(secs => ${BACKOFF_SECONDS}),
          state = CASE WHEN $4::text IS NULL THEN 'delivered'
+           WHEN d.state <> 'pending' THEN d.state -- ended meanwhile
            WHEN $3::smallint = ${GONE} OR d.at < now() - ${RETRY_INTERVAL} THEN 'failed'
            ELSE 'pending' END
        WHERE d.webhook = $1 AND d.event = $2
      )
-     UPDATE hub.webhook SET
+     UPDATE hub.webhook SET is_quick = $6,
        failing_since = CASE WHEN $4::text IS NOT NULL THEN coalesce(failing_since, now()) END
-     WHERE id = $1 AND ($4::text IS NOT NULL OR failing_since IS NOT NULL)`,
-    [webhook, event, status, error, durationMs],
+     WHERE id = $1 AND ($4::text IS NOT NULL OR failing_since IS NOT NULL OR is_quick <> $6)`,
+    [webhook, event, status, error, durationMs, durationMs < SLOW_MS],
   )
   if (error === null) return
   await pool.query(
