@@ -54,6 +54,8 @@ export interface KeyInfo {
 
 const DEPTH_MAX = 4
 const SUB_KEYS_MAX = 1_000
+/** Keys of one main key, on all levels and including revoked ones: many queries read them all. */
+const TREE_MAX = 10_000
 
 /** Common table expression `family`: the keys managed by the ids in $1. */
 export const MANAGED_KEYS = `WITH RECURSIVE family AS (
@@ -152,7 +154,7 @@ export async function findKey(pool: Pool, manager: KeyManager, keyId: string): P
 /**
  * Creates a sub-key. It spends the credits of its main key, within its own limits and those of
  * every key above it.
- * @throws Fault `key_limit_reached` if the tree is too deep or too wide; `not_found` if `manager`
+ * @throws Fault `key_limit_reached` if the tree is too deep or too large; `not_found` if `manager`
  *   does not manage the parent, or the parent is revoked
  */
 export async function createSubKey(
@@ -163,19 +165,27 @@ export async function createSubKey(
 ): Promise<NewKey> {
   const keyId = prefixedId('key')
   return inTransaction(pool, async (client) => {
-    // Locked, so that concurrent inserts cannot exceed SUB_KEYS_MAX.
-    const managed = await client.query(
-      `SELECT FROM hub.api_key WHERE ${IS_MANAGED} AND revoked_at IS NULL AND role = 'agent'
-       FOR UPDATE`,
+    const { rows: managed } = await client.query<{ credits: bigint }>(
+      `SELECT credits FROM hub.api_key
+       WHERE ${IS_MANAGED} AND revoked_at IS NULL AND role = 'agent'`,
       [manager, parent],
     )
-    if (managed.rowCount !== 1) throw keyNotFound()
+    if (!managed[0]) throw keyNotFound()
+    // Locked, so that concurrent inserts cannot exceed the limits of the tree.
+    await client.query(
+      'SELECT FROM hub.api_key WHERE credits = $1 AND parent IS NULL FOR NO KEY UPDATE',
+      [managed[0].credits],
+    )
     const { rowCount } = await client.query(
       `INSERT INTO hub.api_key (id, principal, parent, depth, credits, name, max_call, max_day,
          max_total, services, expires_at, sees_main_key)
        SELECT $2, p.principal, p.id, p.depth + 1, p.credits, $3, $4, $5, $6, $7, $8, $11
        FROM hub.api_key p WHERE p.id = $1 AND p.depth < $9
-         AND (SELECT count(*) FROM hub.api_key c WHERE c.parent = p.id) < $10`,
+         AND (SELECT count(*) FROM hub.api_key c WHERE c.parent = p.id) < $10
+         AND (WITH RECURSIVE tree AS (
+             SELECT r.id FROM hub.api_key r WHERE r.credits = p.credits AND r.parent IS NULL
+             UNION ALL SELECT k.id FROM tree t JOIN hub.api_key k ON k.parent = t.id)
+           SELECT count(*) FROM tree) < $12`,
       [
         parent,
         keyId,
@@ -188,11 +198,14 @@ export async function createSubKey(
         DEPTH_MAX,
         SUB_KEYS_MAX,
         order.seesMainKey,
+        TREE_MAX,
       ],
     )
     if (rowCount !== 1) {
-      const detail = `Keys nest ${DEPTH_MAX} deep, with ${SUB_KEYS_MAX} sub-keys per key.`
-      const advice = 'Use another parent key, or a key that exists.'
+      const detail =
+        `Keys nest ${DEPTH_MAX} deep, with ${SUB_KEYS_MAX} sub-keys per key and ${TREE_MAX} keys ` +
+        'per main key.'
+      const advice = 'Use another parent key, or a key that exists. Revoked keys count too.'
       throw new Fault('key_limit_reached', detail, { extras: { scope: 'tree' }, advice })
     }
     return issueSecret(client, keyId)
@@ -236,32 +249,6 @@ export async function revokeKey(pool: Pool, manager: KeyManager, keyId: string):
   await updateKey(pool, sql, [manager, keyId])
 }
 
-/**
- * Rotates the secret of a key. Old secrets work for another `overlapSeconds`. Id, credits, limits
- * and history stay the same.
- * @throws Fault `not_found` if `manager` does not manage the key, or it is revoked
- */
-export async function rotateKey(
-  pool: Pool,
-  manager: KeyManager,
-  keyId: string,
-  overlapSeconds: number,
-): Promise<NewKey> {
-  return inTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(
-      `SELECT FROM hub.api_key WHERE ${IS_MANAGED} AND revoked_at IS NULL FOR UPDATE`,
-      [manager, keyId],
-    )
-    if (rowCount !== 1) throw keyNotFound()
-    await client.query(
-      `UPDATE hub.key_secret SET expires_at = least(expires_at, now() + make_interval(secs => $2))
-       WHERE key = $1`,
-      [keyId, overlapSeconds],
-    )
-    return issueSecret(client, keyId)
-  })
-}
-
 /** Condition: $2 is a key managed by the ids in $1. */
 export const IS_MANAGED = `id = $2 AND id IN (${MANAGED_KEYS} SELECT id FROM family)`
 
@@ -270,5 +257,5 @@ async function updateKey(pool: Pool, sql: string, values: readonly unknown[]): P
   if (rowCount !== 1) throw keyNotFound()
 }
 
-const keyNotFound = (): Fault =>
+export const keyNotFound = (): Fault =>
   new Fault('not_found', 'There is no such key among the keys you manage.')

@@ -6,6 +6,7 @@ import { Fault } from '../../../core/errors.ts'
 import { freezeKey, thawKey } from '../../../core/identity/key-state.ts'
 import { createMainKey } from '../../../core/identity/main-keys.ts'
 import { findPersonPrincipal } from '../../../core/identity/people.ts'
+import { rotateKey } from '../../../core/identity/rotate-key.ts'
 import {
   createSubKey,
   findCreditsAccount,
@@ -13,7 +14,6 @@ import {
   type KeyInfo,
   listKeys,
   renameKey,
-  rotateKey,
 } from '../../../core/identity/sub-keys.ts'
 import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { json, micros } from '../../../core/money.ts'
@@ -196,7 +196,7 @@ const singleKeyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
     auth: 'owner',
     body: z.strictObject({ overlap_seconds: z.int().min(0).max(OVERLAP_MAX_SECONDS).default(0) }),
     response: { status: 201, location: '/v1/keys/{key_id}', schema: Secret },
-    faults: ['not_found'],
+    faults: ['not_found', 'key_limit_reached'],
     handle: async (request) => {
       const { overlap_seconds: overlap } = request.body
       const made = await rotateKey(deps.pool, managerOf(request), request.params.id, overlap)
