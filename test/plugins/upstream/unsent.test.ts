@@ -9,9 +9,12 @@ const UNSENT = [
   'Date',
   'RateLimit',
   'Set-Cookie',
+  'WWW-Authenticate',
+  'X-Agent',
   'X-AgentHub-Call',
   'X-Charged-Microdollars',
   'X-Receipt',
+  'X-Usage',
 ]
 
 describe('a response header that callers never receive', () => {
