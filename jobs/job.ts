@@ -4,6 +4,7 @@ import type { DrillSettings } from '../core/backup/drill-restore.ts'
 import type { DiscoveryDeps } from '../core/catalog/listings/discovery/discover.ts'
 import type { EmbedDeps } from '../core/catalog/search/semantic/embed-documents.ts'
 import type { Catalog } from '../core/catalog/services/catalog.ts'
+import type { RecentReads } from '../core/db/recent-reads.ts'
 import type { Egress } from '../core/egress/http.ts'
 import type { CreditPolicy } from '../core/finance/expire-credits.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
@@ -23,6 +24,8 @@ import type { OnLowBalance } from './subscribers.ts'
 
 export interface JobDeps extends ResolveDeps {
   readonly pool: Pool
+  /** Reads exports. @defaultValue the pool */
+  readonly recentReads?: RecentReads
   readonly ledger: Ledger
   readonly log: Log
   /** Undefined if the hub offers no sign-in. */

@@ -7,7 +7,8 @@ import { Deliveries, type DeliveryDeps } from '../core/webhooks/deliveries.ts'
 import { WebhookSigner } from '../core/webhooks/signer.ts'
 import type { JobDeps } from './job.ts'
 
-type QueueDeps = Pick<JobDeps, 'pool' | 'log' | 'mailing' | 'egress' | 'secretKeys'> &
+type QueueDeps = Pick<JobDeps, 'pool' | 'recentReads' | 'log'> &
+  Pick<JobDeps, 'mailing' | 'egress' | 'secretKeys'> &
   Pick<DeliveryDeps, 'clock'>
 
 /** Pause after an empty queue. */

@@ -97,6 +97,15 @@ const plugins = z.string().transform((text, context) => {
 })
 const bps = z.coerce.number().int().min(0).max(10_000)
 
+/** Address of a replica, whose login is that of the primary. */
+const replicaAddress = z.url({ protocol: /^postgres(ql)?$/ }).refine(
+  (text) => {
+    const { username, password, searchParams } = new URL(text)
+    return !username && !password && !searchParams.has('user') && !searchParams.has('password')
+  },
+  { error: 'must name no login: the replica is read with that of DATABASE_URL' },
+)
+
 /** Format and default of every variable that the hub reads; CONFIGURATION.md describes them. */
 const Variables = z.object({
   HUB_HOST: z.string().default('127.0.0.1'),
@@ -213,6 +222,8 @@ const Variables = z.object({
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_OWNER_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_REPLICA_URL: replicaAddress.optional(),
+  DATABASE_REPLICA_SECONDS: z.coerce.number().min(3).max(300).default(10),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   RPC_URL: z.url({ protocol: /^https?$/ }).optional(),
@@ -240,10 +251,15 @@ export const Environment = Variables.refine(
     path: ['HUB_EMBEDDINGS_URL'],
     error: 'requires HUB_EMBEDDINGS_MODEL, and the other way round: set both',
   },
-).refine(({ HUB_CLUSTER: cluster, DATABASE_URL: url }) => !cluster || url, {
-  path: ['HUB_CLUSTER'],
-  error: 'requires DATABASE_URL: the built-in database is one server',
-})
+)
+  .refine(({ HUB_CLUSTER: cluster, DATABASE_URL: url }) => !cluster || url, {
+    path: ['HUB_CLUSTER'],
+    error: 'requires DATABASE_URL: the built-in database is one server',
+  })
+  .refine(({ DATABASE_REPLICA_URL: replica, DATABASE_URL: url }) => !replica || url, {
+    path: ['DATABASE_REPLICA_URL'],
+    error: 'requires DATABASE_URL, the primary',
+  })
 
 /** Names of all variables that the hub reads, except `HUB_SECRET_<NAME>`. */
 export const VARIABLE_NAMES: readonly string[] = Object.keys(Variables.shape)

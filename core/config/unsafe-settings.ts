@@ -126,7 +126,8 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_PLUGIN_MEMORY: EACH_TUNES,
   HUB_PLUGIN_HOSTS: (origins, e) => {
     const databases = [e.DATABASE_URL, e.DATABASE_DIRECT_URL, e.DATABASE_OWNER_URL]
-    const services = [e.RPC_URL, ...databases, e.REDIS_URL, e.SMTP_URL]
+    const stores = [...databases, e.DATABASE_REPLICA_URL, e.REDIS_URL]
+    const services = [e.RPC_URL, ...stores, e.SMTP_URL]
     return first(origins, (origin) => pluginHostFault(origin, services))
   },
   HUB_CONNECTIONS: EACH_TUNES,
@@ -226,6 +227,8 @@ export const SAFETY_RULES: SafetyRules = {
   DATABASE_URL: (url, e) => databaseFault(url) ?? repeatedSecretFault('DATABASE_URL', e),
   DATABASE_DIRECT_URL: databaseFault,
   DATABASE_OWNER_URL: databaseFault,
+  DATABASE_REPLICA_URL: databaseFault,
+  DATABASE_REPLICA_SECONDS: 'Bounded by its format; nothing about money reads the replica.',
   REDIS_URL: (url, e) => redisFault(url) ?? repeatedSecretFault('REDIS_URL', e),
   OTEL_EXPORTER_OTLP_ENDPOINT: (url) => encryptedUrlFault(url, ['private']),
   RPC_URL: (url) => encryptedUrlFault(url),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type { Pool } from 'pg'
+import type { RecentReads } from '../db/recent-reads.ts'
 import { inTransaction } from '../db/transaction.ts'
 import { IdSet } from '../ledger/export/id-set.ts'
 import { type ExportPosition, writeExport } from '../ledger/export/writer.ts'
@@ -22,19 +23,27 @@ interface PartBuffer {
   position: ExportPosition | undefined
 }
 
+export interface WriteExportDeps {
+  readonly pool: Pool
+  /** Reads the journal of an export once they contain its scope. @defaultValue the pool */
+  readonly recentReads?: RecentReads | undefined
+  readonly log: Log
+}
+
 /**
  * Writes the next pending export part by part. Each part is stored with its position in one
  * transaction, so that a crash resumes there with identical bytes.
  * @returns 0 if none was pending or the job must stop, else 1
  */
 export async function writeNextExport(
-  { pool, log }: { readonly pool: Pool; readonly log: Log },
+  { pool, recentReads, log }: WriteExportDeps,
   stopping: AbortSignal,
 ): Promise<number> {
   const work = await claimNextExport(pool)
   if (!work) return 0
+  const pools = { pool, journal: recentReads?.replicaSince(work.askedAt) ?? pool }
   try {
-    const isWhole = work.state === 'written' || (await writeParts(pool, work, stopping))
+    const isWhole = work.state === 'written' || (await writeParts(pools, work, stopping))
     if (isWhole) await finishExport(pool, work.id)
   } catch (error) {
     if (isTransient(error)) throw error // the next run retries it
@@ -55,13 +64,17 @@ const isTransient = (error: unknown): boolean => {
 }
 
 /** @returns true if the export is complete, false if interrupted by `stopping` */
-async function writeParts(pool: Pool, work: ExportWork, stopping: AbortSignal): Promise<boolean> {
+async function writeParts(
+  { pool, journal }: { readonly pool: Pool; readonly journal: Pool },
+  work: ExportWork,
+  stopping: AbortSignal,
+): Promise<boolean> {
   const { format, plan, parts, position: resume } = work
   const declared = new IdSet(work.declared ?? undefined)
   const opening = work.opening?.map((each) => ({ ...each, amount: BigInt(each.amount) }))
   let n = parts
   let part: PartBuffer = { texts: [], bytes: 0, position: undefined }
-  const written = writeExport(pool, format, plan, {
+  const written = writeExport(journal, format, plan, {
     declared,
     resume: resume ?? undefined,
     opening,

@@ -145,6 +145,7 @@ function createRoutes(
     ...adminRoutes({ ...options, ...platformWallets(options), pool, clock, log, keys }),
     ...providerRoutes({
       ...signing,
+      recentReads: core.recentReads,
       clock,
       callerNames,
       ownWallets: platformAddresses(options),
@@ -190,8 +191,8 @@ function createCatalogRoutes(
   const callerNames = secretKeys.of('caller-names')
   const { approval } = listing
   return [
-    ...catalogRoutes(pool, proxyUrl, clock, core.semanticRanker),
-    ...externalListingRoutes(pool, clock),
+    ...catalogRoutes({ ...core, proxyUrl }),
+    ...externalListingRoutes(core.recentReads, clock),
     ...submissionRoutes(discovery),
     ...ownershipRoutes({ ...discovery, proofKeys }),
     ...providerNameRoutes({ pool, approval, proxyUrl }),
@@ -203,7 +204,7 @@ function createCatalogRoutes(
 const addressOf = (from: string): string => from.slice(from.lastIndexOf('<') + 1).replace('>', '')
 
 function createWeb(
-  { pool, secretKeys, clock, log, calls, claims }: Core,
+  { pool, recentReads, secretKeys, clock, log, calls, claims }: Core,
   { money, sandbox, mail, admins, staff, contracts, ...options }: HubOptions,
   { limits, receipts, responses, sessionGate, linkGate }: SharedServices,
   callDeps: CallDeps,
@@ -212,6 +213,7 @@ function createWeb(
 ) {
   return webPages({
     pool,
+    recentReads,
     admins,
     staff,
     clock,

@@ -11,6 +11,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
 import type { SigningKey } from '../../core/crypto/signing-key.ts'
 import type { ProcessLease } from '../../core/db/process-lease.ts'
+import type { RecentReads, ReplicaOptions } from '../../core/db/recent-reads.ts'
 import type { EgressOptions } from '../../core/egress/egress.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import type { CredentialGates } from '../../core/identity/credential-gate.ts'
@@ -45,6 +46,7 @@ export const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'> &
   Observers & {
     readonly pool: Pool
+    readonly recentReads: RecentReads
     readonly lease: ProcessLease
     /** Connections that may post entries, for finance. */
     readonly financePool: Pool
@@ -101,6 +103,8 @@ export interface HubOptions {
   readonly financeUrl: string
   /** Login of the owner, for the migrations of plugins; undefined: they are applied already. */
   readonly ownerUrl: string | undefined
+  /** Server for reads that may be some seconds old; undefined: the primary. */
+  readonly replica?: ReplicaOptions | undefined
   readonly money: Money
   readonly plugins: readonly Plugin[]
   /** Plugins into which the wallet that pays sellers is injected. */

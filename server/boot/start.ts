@@ -5,6 +5,7 @@ import type { Config } from '../../core/config.ts'
 import { loadSigningKeys } from '../../core/crypto/signing-key.ts'
 import type { HubDatabase } from '../../core/db/logins.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { replicaUrl } from '../../core/db/recent-reads.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
@@ -25,6 +26,7 @@ import type { HubOptions, Money } from './options.ts'
 
 /** Dependencies of jobs, besides those that resolve payments. */
 interface JobDeps extends ReturnType<typeof settingsOfJobs>, CheckpointReceivers {
+  readonly recentReads: Hub['recentReads']
   readonly secretKeys: Hub['secretKeys']
   readonly retained: RetainedCheckpoints
   readonly mailing: MailSender
@@ -165,6 +167,7 @@ function createHubOptions(
   { database, money, sandbox, transport }: Environment,
   inProcess: Pick<HubOptions, 'baseUrl' | 'draining' | 'telemetry' | 'signingKeys'>,
 ): HubOptions {
+  const { replica } = config
   return {
     ...config,
     ...parts,
@@ -173,6 +176,7 @@ function createHubOptions(
     databaseDirectUrl: database.pooled ? database.directUrl : undefined,
     financeUrl: database.financeUrl,
     ownerUrl: database.ownerUrl,
+    replica: replica && { ...replica, url: replicaUrl(replica.url, database.directUrl) },
     money,
     sandbox: sandbox !== undefined,
     admins: administrators(config, sandbox),
@@ -227,6 +231,7 @@ async function runJobs(
   const gas = money.gas && { wallet: money.gas, ...config.gas }
   const payouts = createPayoutDeps(config, hub, money)
   const { services, families, catalog, onSold, discovery, egress, embedding, secretKeys } = hub
+  const { recentReads } = hub
   const mailing = openMailing({ config, pool, secretKeys, baseUrl, log, print })
   scope.defer(() => mailing.transport.close())
   const sold = { services, families, catalog, onSold, discovery, embedding }
@@ -236,7 +241,7 @@ async function runJobs(
   const retained = new RetainedCheckpoints(config.dataDir)
   const receivers = await openCheckpointReceivers(config, mailing.transport, scope)
   const proof = { secretKeys, retained, ...receivers }
-  const extras = { pool, ...sold, egress, mailing, ...proof, ...paying }
+  const extras = { pool, recentReads, ...sold, egress, mailing, ...proof, ...paying }
   const running = await parts.startJobs(direct, { ...hub.paymentDeps, ...extras })
   scope.defer(() => running.stop())
   const opened = scope.move()

@@ -10,6 +10,8 @@ export interface InProcessCaller {
   readonly requestId: string
   /** `Cookie` header of the visitor. */
   readonly cookies?: string | undefined
+  /** Called with each reply. */
+  readonly onReply?: (reply: RestReply) => void
 }
 
 export interface InProcessInput {
@@ -61,6 +63,7 @@ export function inProcessApi(
       }
       const request = { path: url.pathname, identity: caller, staff }
       const reply = await runAsStaff(route, request, deps, handle)
+      caller.onReply?.(reply)
       return reply.body as T
     }
   }

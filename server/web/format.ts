@@ -24,6 +24,10 @@ export const formatDuration = (value: number): string =>
 export const formatTime = (at: Date | string | null): string =>
   at === null ? '–' : `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
+/** Like `formatTime`, with seconds: `2026-11-21 14:05:09 UTC`. */
+export const formatSecond = (at: Date): string =>
+  `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+
 /** UTC day of an ISO 8601 timestamp: `2026-11-21`. */
 export const dayOf = (at: string): string => at.slice(0, 10)
 

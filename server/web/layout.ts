@@ -1,4 +1,5 @@
 import { COPY_SCRIPT, ICON, PALETTE_SCRIPT, STYLESHEET } from './assets.ts'
+import { formatSecond } from './format.ts'
 import { type Html, html } from './html.ts'
 import type { TabGroup } from './navigation.ts'
 import { footer, header, sidebar } from './shell.ts'
@@ -19,6 +20,8 @@ export interface PageContent {
   readonly status?: number
   /** Path of a public page without its query, for search engines and link previews. */
   readonly canonical?: string | undefined
+  /** Instant as of which its data is complete; undefined: it is current. */
+  readonly dataAsOf?: Date | undefined
 }
 
 /** Settings shared by all pages of this hub. */
@@ -55,6 +58,9 @@ function previewTags({ title, description, canonical = '' }: PageContent, baseUr
   )}`
 }
 
+const dataAgeLine = (asOf: Date): Html =>
+  html`<p class="small muted">Data as of ${formatSecond(asOf)}.</p>`
+
 /** Complete HTML document of a page. @param visitor undefined on public pages */
 export function layout(content: PageContent, site: Site, visitor?: Visitor): Html {
   const { title, main, description, tabs, tab = title, scripts = [] } = content
@@ -77,6 +83,6 @@ export function layout(content: PageContent, site: Site, visitor?: Visitor): Htm
 <body><a class="skip" href="#main">Skip to content</a>
 ${header({ sandbox: site.sandbox, section, hasSidebar, visitor })}<div class="frame">${
     tabs && sidebar(tabs, tab, visitor)
-  }<main id="main">${main}</main></div>
+  }<main id="main">${main}${content.dataAsOf && dataAgeLine(content.dataAsOf)}</main></div>
 ${footer}</body></html>`
 }

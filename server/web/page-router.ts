@@ -13,8 +13,10 @@ import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
 import { assertSameOrigin, type SessionDeps, sessionFromCookie } from '../rest/authentication.ts'
 import type { InProcessApi, InProcessCaller } from '../rest/in-process.ts'
+import { dataAsOf } from '../rest/recent.ts'
 import { assertNames, parse } from '../rest/route.ts'
 import { findAsset } from './assets.ts'
+import { DataAge } from './data-age.ts'
 import { type Html, html } from './html.ts'
 import { CSP, layout, type PageContent, type Site } from './layout.ts'
 import { errorPage, formError, secretBox, successMessage } from './messages.ts'
@@ -85,7 +87,8 @@ async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Prom
     const messages = { done: readQuery(ctx)['done'], secret, resumed: submission !== undefined }
     const canonical = page.access === 'public' ? ctx.path : undefined
     const visitor = await readVisitor(request.session, deps)
-    sendPage(ctx, { canonical, ...withMessages(content, page, messages) }, deps.site, visitor)
+    const shown = { canonical, ...withMessages(content, page, messages) }
+    sendPage(ctx, { ...shown, dataAsOf: request.dataAge.asOf }, deps.site, visitor)
   }
   ctx.set('Cache-Control', personal ? 'no-store' : BRIEFLY_CACHED)
 }
@@ -148,7 +151,8 @@ async function showFormAgain(
   if ('to' in content) return redirectTo(ctx, content.to)
   if ('file' in content) throw new TypeError(`${page.path} has forms, but renders a file`)
   const main = html`${above(content.main)}${content.main}`
-  sendPage(ctx, { ...content, main, status }, deps.site, await readVisitor(request.session, deps))
+  const shown = { ...content, main, status, dataAsOf: request.dataAge.asOf }
+  sendPage(ctx, shown, deps.site, await readVisitor(request.session, deps))
 }
 
 const isPersonal = ({ access, actions }: AnyPage): boolean =>
@@ -168,16 +172,19 @@ async function openRequest(
   assertNames(params)
   const session = isPersonal(page) ? await findSession(ctx, deps) : undefined
   const requestId = requestIdOf(ctx)
+  const dataAge = new DataAge()
   return {
     path: ctx.path,
     params,
     query: undefined,
     session,
+    dataAge,
     api: apiFor({
       session,
       ip: ctx.ip,
       requestId,
       cookies: ctx.get('cookie') || undefined,
+      onReply: (reply) => dataAge.note(dataAsOf(reply)),
     }),
     submission: undefined,
     returnTo: isPersonal(page) ? readKeptForm(ctx, deps.baseUrl())?.to : undefined,

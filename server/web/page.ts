@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Session } from '../../core/identity/sessions.ts'
 import type { InProcessApi } from '../rest/in-process.ts'
+import type { DataAge } from './data-age.ts'
 import type { Html } from './html.ts'
 import type { PageContent } from './layout.ts'
 
@@ -12,6 +13,8 @@ export interface PageRequest<Query = unknown> {
   readonly query: Query
   /** Signed-in session; always set on pages without `access`. */
   readonly session: Session | undefined
+  /** Age of the data that the page shows; `api` adds to it. */
+  readonly dataAge: DataAge
   /** Calls a REST route with the rights of the signed-in account. */
   readonly api: InProcessApi
   /** Form of this page that was submitted and rejected. */

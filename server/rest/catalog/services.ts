@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import type { SemanticRanker } from '../../../core/catalog/search/semantic/semantic-ranker.ts'
 import {
   findService,
   listServices,
@@ -12,16 +11,17 @@ import {
   readEndpointLatencies,
 } from '../../../core/catalog/services/service-days.ts'
 import { currentPrices, type UpcomingPrice } from '../../../core/catalog/upstreams/prices.ts'
-import { type Clock, systemClock } from '../../../core/clock.ts'
+import type { RecentReads } from '../../../core/db/recent-reads.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json, micros } from '../../../core/money.ts'
 import { unitPrice } from '../../../core/plugin/metered.ts'
 import { showMetered } from '../../../core/usage/usage-view.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
+import { replyRecent } from '../recent.ts'
 import { type AnyRoute, route } from '../route.ts'
 import { meteredField } from '../usage-schema.ts'
-import { searchRoute } from './search.ts'
-import { ServiceView, serviceViewer } from './service-view.ts'
+import { type SearchDeps, searchRoute } from './search.ts'
+import { ServiceView, type ShowService, serviceViewer } from './service-view.ts'
 
 const EndpointView = z.object({
   method: z.string(),
@@ -49,12 +49,13 @@ const EndpointView = z.object({
   response_schema: z.unknown(),
 })
 
-export const catalogRoutes = (
-  pool: Pool,
-  proxyUrl: () => string,
-  clock: Clock = systemClock,
-  meaning?: SemanticRanker,
-): readonly AnyRoute[] => {
+export interface CatalogDeps extends SearchDeps {
+  readonly recentReads: RecentReads
+  readonly proxyUrl: () => string
+}
+
+export const catalogRoutes = (deps: CatalogDeps): readonly AnyRoute[] => {
+  const { recentReads, proxyUrl } = deps
   const show = serviceViewer(proxyUrl)
   return [
     route('GET /v1/services', {
@@ -64,10 +65,12 @@ export const catalogRoutes = (
       query: listQuery({}),
       response: { status: 200, schema: pageSchema(ServiceView) },
       faults: ['validation_failed'],
-      handle: async ({ query: { limit, cursor }, url }) => {
+      handle: ({ query: { limit, cursor }, url }) => {
         const after = readCursor(cursor, z.tuple([z.string()]))?.[0]
-        const rows = await listServices(pool, { limit: limit + 1, after })
-        return toPage(rows, limit, url, ({ slug }) => [slug], show)
+        return replyRecent(recentReads, async (pool) => {
+          const rows = await listServices(pool, { limit: limit + 1, after })
+          return toPage(rows, limit, url, ({ slug }) => [slug], show)
+        })
       },
     }),
     route('GET /v1/services/{slug}', {
@@ -76,22 +79,28 @@ export const catalogRoutes = (
       shared: true,
       response: { status: 200, schema: ServiceView.extend({ endpoints: z.array(EndpointView) }) },
       faults: ['service_not_found'],
-      handle: async ({ params }) => {
-        const found = await findService(pool, params.slug)
-        if (!found) throw new Fault('service_not_found')
-        const [coming, latencies] = await Promise.all([
-          currentPrices(pool, found.listing.slug),
-          readEndpointLatencies(pool, found.listing.slug),
-        ])
-        const endpoints = found.endpoints.map((each) => ({
-          ...showEndpoint(each, coming),
-          latency_ms: latencies.get(`${each.method} ${each.path}`) ?? NO_LATENCY,
-        }))
-        return { body: { ...show(found.listing), endpoints } }
-      },
+      handle: ({ params }) =>
+        replyRecent(recentReads, async (pool) => ({
+          body: await readService(pool, params.slug, show),
+        })),
     }),
-    searchRoute({ pool, clock, semanticRanker: meaning }, show),
+    searchRoute(deps, show),
   ]
+}
+
+/** @throws Fault `service_not_found` */
+async function readService(pool: Pool, slug: string, show: ShowService) {
+  const found = await findService(pool, slug)
+  if (!found) throw new Fault('service_not_found')
+  const [coming, latencies] = await Promise.all([
+    currentPrices(pool, found.listing.slug),
+    readEndpointLatencies(pool, found.listing.slug),
+  ])
+  const endpoints = found.endpoints.map((each) => ({
+    ...showEndpoint(each, coming),
+    latency_ms: latencies.get(`${each.method} ${each.path}`) ?? NO_LATENCY,
+  }))
+  return { ...show(found.listing), endpoints }
 }
 
 const NO_LATENCY: LatencyPercentiles = { p50: null, p95: null, p99: null }

@@ -1,13 +1,14 @@
-import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
+import type { RecentReads } from '../../../core/db/recent-reads.ts'
 import { type MonthFigures, readTrends } from '../../../core/finance/trends.ts'
 import { json } from '../../../core/money.ts'
 import { refreshedAfter } from '../../../core/runtime/cache.ts'
+import { replyRecent } from '../recent.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 export interface TrendDeps {
-  readonly pool: Pool
+  readonly recentReads: RecentReads
   readonly clock: Clock
 }
 
@@ -38,14 +39,19 @@ const Month = z.object({
 const Trends = z.object({ data: z.array(Month) })
 export type TrendsJson = z.infer<typeof Trends>
 
-export const trendRoutes = ({ pool, clock }: TrendDeps): readonly AnyRoute[] => {
-  const trends = refreshedAfter(CACHE_MS, () => readTrends(pool, clock.now(), MONTHS))
+export const trendRoutes = ({ recentReads, clock }: TrendDeps): readonly AnyRoute[] => {
+  const trends = refreshedAfter(CACHE_MS, () =>
+    replyRecent(recentReads, async (pool) => {
+      const months = await readTrends(pool, clock.now(), MONTHS)
+      return { body: { data: months.map(showMonth) } }
+    }),
+  )
   return [
     route('GET /v1/finance/trends', {
       summary: 'Returns sales, results, payouts, liabilities and cash of the last 12 months.',
       auth: 'finance',
       response: { status: 200, schema: Trends },
-      handle: async () => ({ body: { data: (await trends()).map(showMonth) } }),
+      handle: () => trends(),
     }),
   ]
 }

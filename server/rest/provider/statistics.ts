@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
+import type { RecentReads } from '../../../core/db/recent-reads.ts'
 import { json } from '../../../core/money.ts'
 import type { PurposeKeys } from '../../../core/secret-keys/purpose-keys.ts'
 import { type EarningTotals, readEarnings } from '../../../core/usage/earnings.ts'
@@ -12,13 +13,16 @@ import {
   listCustomers,
   readCallStatistics,
   readUsage,
+  type SoldServices,
+  type StatisticsGroup,
 } from '../../../core/usage/provider-statistics.ts'
 import { dayRange, dayRangeFields, dayRangeQuery } from '../days.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
+import { replyRecent } from '../recent.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 export interface StatisticsDeps {
-  readonly pool: Pool
+  readonly recentReads: RecentReads
   readonly clock: Clock
   /** Key of callers' pseudonyms. */
   readonly callerNames: PurposeKeys
@@ -116,36 +120,53 @@ export const statisticsRoutes = (deps: StatisticsDeps): readonly AnyRoute[] => [
     query: dayRangeQuery.extend({ service: serviceFilter, by: groupBy }),
     response: { status: 200, schema: Statistics },
     faults: ['root_key_required', 'service_not_found'],
-    handle: async (request) => {
-      const { pool, clock } = deps
-      const { by, from, to, service } = request.query
-      const { since, until } = dayRange({ from, to }, clock.now())
-      const days = { from: dayName(since), to: dayName(until) }
-      const sales = await findSoldServices(pool, ownerOf(request), service)
-      const hasMoney = by === 'day' || by === 'service'
-      const [figures, earned, usage] = await Promise.all([
-        readCallStatistics(pool, { sales, by, from: since, until: daysBefore(until, -1) }),
-        readEarnings(pool, { ...sales, ...days, service, by: by === 'service' ? by : 'day' }),
-        readUsage(pool, { sales, from: since, until: daysBefore(until, -1) }),
-      ])
-      const figuresOf = new Map(figures.map((row) => [row.groupKey, row]))
-      const earnedOf = new Map(earned.map((row) => [row.groupKey, row]))
-      const all = [...figuresOf.keys(), ...(hasMoney ? earnedOf.keys() : [])]
-      const names = new Set(all.filter((name) => name !== null))
-      const data = [...names].sort(byName).map((name) => ({
-        [by]: name,
-        ...showCallStatistics(figuresOf.get(name)),
-        ...(hasMoney ? showEarnings(earnedOf.get(name)) : {}),
-      }))
-      const totals = {
-        ...showCallStatistics(figuresOf.get(null)),
-        ...showEarnings(earnedOf.get(null)),
-      }
-      return { body: { ...days, totals, data, usage: usage.map(showUsage) } }
-    },
+    handle: (request) =>
+      replyRecent(deps.recentReads, async (pool) => {
+        const { by, from, to, service } = request.query
+        const { since, until } = dayRange({ from, to }, deps.clock.now())
+        const sales = await findSoldServices(pool, ownerOf(request), service)
+        return { body: await readStatistics(pool, { sales, by, service, since, until }) }
+      }),
   }),
   customersRoute(deps),
 ]
+
+interface StatisticsScope {
+  readonly sales: SoldServices
+  readonly by: StatisticsGroup
+  readonly service: string | undefined
+  /** First and last day. */
+  readonly since: Date
+  readonly until: Date
+}
+
+async function readStatistics(
+  pool: Pool,
+  { sales, by, service, since, until: last }: StatisticsScope,
+): Promise<StatisticsJson> {
+  const days = { from: dayName(since), to: dayName(last) }
+  const until = daysBefore(last, -1)
+  const hasMoney = by === 'day' || by === 'service'
+  const [figures, earned, usage] = await Promise.all([
+    readCallStatistics(pool, { sales, by, from: since, until }),
+    readEarnings(pool, { ...sales, ...days, service, by: by === 'service' ? by : 'day' }),
+    readUsage(pool, { sales, from: since, until }),
+  ])
+  const figuresOf = new Map(figures.map((row) => [row.groupKey, row]))
+  const earnedOf = new Map(earned.map((row) => [row.groupKey, row]))
+  const all = [...figuresOf.keys(), ...(hasMoney ? earnedOf.keys() : [])]
+  const names = new Set(all.filter((name) => name !== null))
+  const data = [...names].sort(byName).map((name) => ({
+    [by]: name,
+    ...showCallStatistics(figuresOf.get(name)),
+    ...(hasMoney ? showEarnings(earnedOf.get(name)) : {}),
+  }))
+  const totals = {
+    ...showCallStatistics(figuresOf.get(null)),
+    ...showEarnings(earnedOf.get(null)),
+  }
+  return { ...days, totals, data, usage: usage.map(showUsage) }
+}
 
 const CustomerView = z.object({
   customer: z.string().meta({ description: 'Pseudonym, stable for each caller.' }),
@@ -174,21 +195,23 @@ const customersRoute = (deps: StatisticsDeps): AnyRoute =>
     query: listQuery({ ...dayRangeFields, service: serviceFilter }),
     response: { status: 200, schema: pageSchema(CustomerView) },
     faults: ['root_key_required', 'service_not_found'],
-    handle: async (request) => {
-      const { pool, clock, callerNames } = deps
+    handle: (request) => {
+      const { recentReads, clock, callerNames } = deps
       const { from, to, service, limit, cursor } = request.query
       const { since, until } = dayRange({ from, to }, clock.now())
-      const sales = await findSoldServices(pool, ownerOf(request), service)
       const after = readCursor(cursor, z.tuple([z.string().regex(/^\d{1,18}$/), z.string()]))
-      const rows = await listCustomers(pool, {
-        sales,
-        from: since,
-        until: daysBefore(until, -1),
-        limit: limit + 1,
-        after: after && [BigInt(after[0]), after[1]],
-        secret: callerNames.current.material,
+      return replyRecent(recentReads, async (pool) => {
+        const sales = await findSoldServices(pool, ownerOf(request), service)
+        const rows = await listCustomers(pool, {
+          sales,
+          from: since,
+          until: daysBefore(until, -1),
+          limit: limit + 1,
+          after: after && [BigInt(after[0]), after[1]],
+          secret: callerNames.current.material,
+        })
+        const position = ({ charged, customer }: Customer) => [String(charged), customer]
+        return toPage(rows, limit, request.url, position, showCustomer)
       })
-      const position = ({ charged, customer }: Customer) => [String(charged), customer]
-      return toPage(rows, limit, request.url, position, showCustomer)
     },
   })

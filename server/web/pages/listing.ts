@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { assessListing, type Caution } from '../../../core/catalog/listings/cautions.ts'
 import { METERED } from '../../../core/catalog/listings/discovery/offers.ts'
 import {
@@ -9,9 +10,9 @@ import {
   readListingHistory,
 } from '../../../core/catalog/listings/find-listings.ts'
 import { REASONS } from '../../../core/catalog/listings/reasons.ts'
-import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { dollars } from '../../../core/money.ts'
+import { renderRecent } from '../data-age.ts'
 import {
   formatDollars,
   formatDuration,
@@ -21,6 +22,7 @@ import {
   pluralize,
 } from '../format.ts'
 import { type Html, html } from '../html.ts'
+import type { PageContent } from '../layout.ts'
 import { type AnyPage, page } from '../page.ts'
 import { type PriceStep, priceChart } from '../price-chart.ts'
 import { fieldList } from '../schema-fields.ts'
@@ -34,55 +36,53 @@ const PROBE_NOTE = 'Measured by our probes, which never pay.'
 /** Maximum rows of the tables of changes and probes. */
 const MAX_ROWS = 20
 
-export interface ListingDeps extends ServiceDeps {
-  readonly clock: Clock
-}
-
 /** `/listings/{id}`: an external x402 service, with results of the hub's probes. */
-export const listingPage = ({
-  pool,
-  clock,
-  baseUrl,
-  proxyUrl,
-  mcpUrl,
-  command,
-}: ListingDeps): AnyPage =>
+export const listingPage = (deps: ServiceDeps): AnyPage =>
   page('/listings/{id}', {
     access: 'public',
-    render: async ({ params }) => {
-      const now = clock.now()
-      const listing = await assessListing(pool, params['id'] ?? '', now)
-      if (!listing) throw new Fault('listing_not_found')
-      const [endpoints, history] = await Promise.all([
-        listingsOfHost(pool, listing),
-        readListingHistory(pool, listing.id),
-      ])
-      const entryPoints = {
-        baseUrl: baseUrl(),
-        proxyUrl: proxyUrl(),
-        mcpUrl: mcpUrl(),
-        command: command(),
-      }
-      return {
-        title: listing.name,
-        section: 'Services',
-        description: listing.description,
-        main: html`<h1>${listing.name} <span class="badge">external</span></h1>
-<p class="lead">${listing.description}</p>${[
-          sellerFacts(listing),
-          stateNotice(listing),
-          listing.cautions.map(cautionBox),
-          listingMetrics(listing),
-          serviceCharts(chartDays(history.days, now), 'probes', PROBE_NOTE),
-          priceChart(lastDays(now, PRICE_DAYS), priceSteps(listing, history)),
-          callPart(listing, entryPoints),
-          hostPart(endpoints),
-          changePart(history),
-          probePart(history),
-        ]}`,
-      }
-    },
+    render: (request) =>
+      renderRecent(deps.recentReads, request, (pool) =>
+        renderListing(pool, request.params['id'] ?? '', deps),
+      ),
   })
+
+async function renderListing(
+  pool: Pool,
+  id: string,
+  deps: Omit<ServiceDeps, 'recentReads'>,
+): Promise<PageContent> {
+  const now = deps.clock.now()
+  const listing = await assessListing(pool, id, now)
+  if (!listing) throw new Fault('listing_not_found')
+  const [endpoints, history] = await Promise.all([
+    listingsOfHost(pool, listing),
+    readListingHistory(pool, listing.id),
+  ])
+  const entryPoints = {
+    baseUrl: deps.baseUrl(),
+    proxyUrl: deps.proxyUrl(),
+    mcpUrl: deps.mcpUrl(),
+    command: deps.command(),
+  }
+  return {
+    title: listing.name,
+    section: 'Services',
+    description: listing.description,
+    main: html`<h1>${listing.name} <span class="badge">external</span></h1>
+<p class="lead">${listing.description}</p>${[
+      sellerFacts(listing),
+      stateNotice(listing),
+      listing.cautions.map(cautionBox),
+      listingMetrics(listing),
+      serviceCharts(chartDays(history.days, now), 'probes', PROBE_NOTE),
+      priceChart(lastDays(now, PRICE_DAYS), priceSteps(listing, history)),
+      callPart(listing, entryPoints),
+      hostPart(endpoints),
+      changePart(history),
+      probePart(history),
+    ]}`,
+  }
+}
 
 /** Prices that probes measured or the seller reported; the current one if there are none. */
 function priceSteps({ price, firstSeenAt }: Listing, { changes }: ListingHistory): PriceStep[] {

@@ -14,9 +14,11 @@ import {
   type ServiceDay,
 } from '../../../core/catalog/services/service-days.ts'
 import type { Clock } from '../../../core/clock.ts'
+import type { RecentReads } from '../../../core/db/recent-reads.ts'
 import { Fault } from '../../../core/errors.ts'
 import { exampleInput } from '../../../core/testing/example.ts'
 import { assistantSetup } from '../assistant-setup.ts'
+import { renderRecent } from '../data-age.ts'
 import {
   formatCount,
   formatDollars,
@@ -27,7 +29,8 @@ import {
   priceRange,
 } from '../format.ts'
 import { type Html, html } from '../html.ts'
-import { type AnyPage, page } from '../page.ts'
+import type { PageContent } from '../layout.ts'
+import { type AnyPage, page, type Redirect } from '../page.ts'
 import { priceChart } from '../price-chart.ts'
 import { fieldList } from '../schema-fields.ts'
 import { serviceCharts } from '../service-charts.ts'
@@ -36,7 +39,7 @@ import { cardTable, metrics } from '../table.ts'
 import { tryPath } from './try.ts'
 
 export interface ServiceDeps {
-  readonly pool: Pool
+  readonly recentReads: RecentReads
   readonly clock: Clock
   readonly baseUrl: () => string
   readonly proxyUrl: () => string
@@ -48,49 +51,57 @@ export interface ServiceDeps {
 const EXTERNAL_APIS = '/services?type=external'
 
 /** `/services/{slug}`: description, price, reliability and endpoints of a service. */
-export const servicePage = ({ pool, clock, ...urls }: ServiceDeps): AnyPage =>
+export const servicePage = (deps: ServiceDeps): AnyPage =>
   page('/services/{slug}', {
     access: 'public',
-    render: async ({ params }) => {
-      const { slug = '' } = params
-      const [found, days, latencies, prices] = await Promise.all([
-        findService(pool, slug),
-        readServiceDays(pool, slug),
-        readEndpointLatencies(pool, slug),
-        readPriceHistory(pool, slug),
-      ])
-      if (!found && slug === 'external') return { to: EXTERNAL_APIS }
-      if (!found) throw new Fault('service_not_found')
-      const { listing, endpoints } = found
-      const entryPoints = {
-        baseUrl: urls.baseUrl(),
-        proxyUrl: urls.proxyUrl(),
-        mcpUrl: urls.mcpUrl(),
-        command: urls.command(),
-      }
-      return {
-        title: listing.name,
-        section: 'Services',
-        description: listing.summary,
-        main: html`<p class="breadcrumb"><a
+    render: (request) =>
+      renderRecent(deps.recentReads, request, (pool) =>
+        renderService(pool, request.params['slug'] ?? '', deps),
+      ),
+  })
+
+async function renderService(
+  pool: Pool,
+  slug: string,
+  deps: Omit<ServiceDeps, 'recentReads'>,
+): Promise<PageContent | Redirect> {
+  const [found, days, latencies, prices] = await Promise.all([
+    findService(pool, slug),
+    readServiceDays(pool, slug),
+    readEndpointLatencies(pool, slug),
+    readPriceHistory(pool, slug),
+  ])
+  if (!found && slug === 'external') return { to: EXTERNAL_APIS }
+  if (!found) throw new Fault('service_not_found')
+  const { listing, endpoints } = found
+  const entryPoints = {
+    baseUrl: deps.baseUrl(),
+    proxyUrl: deps.proxyUrl(),
+    mcpUrl: deps.mcpUrl(),
+    command: deps.command(),
+  }
+  return {
+    title: listing.name,
+    section: 'Services',
+    description: listing.summary,
+    main: html`<p class="breadcrumb"><a
 href="/services">Services</a></p><h1>${listing.name}</h1>
 <p class="lead">${listing.summary}</p><p class="facts"><span>By
 <a href="/providers/${listing.provider}">${providerLabel(
-          listing.provider,
-          listing.providerName,
-        )}</a></span><span>Category
+      listing.provider,
+      listing.providerName,
+    )}</a></span><span>Category
 <a href="/services?category=${listing.category}">${listing.category}</a></span>
 <span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${[
-          serviceMetrics(listing),
-          assistantSetup(slug, entryPoints),
-          serviceCharts(days, 'calls', callTotal(days)),
-          priceChart(lastDays(clock.now(), PRICE_DAYS), prices),
-          endpointOverview(endpoints, latencies),
-          endpointArticles(slug, endpoints, entryPoints),
-        ]}`,
-      }
-    },
-  })
+      serviceMetrics(listing),
+      assistantSetup(slug, entryPoints),
+      serviceCharts(days, 'calls', callTotal(days)),
+      priceChart(lastDays(deps.clock.now(), PRICE_DAYS), prices),
+      endpointOverview(endpoints, latencies),
+      endpointArticles(slug, endpoints, entryPoints),
+    ]}`,
+  }
+}
 
 const UNTESTED_BADGE = html` <span class="badge fair">Untested</span>`
 const UNTESTED_NOTE = html`<p class="box fair">Its provider sells this endpoint without a test call,

@@ -11,6 +11,7 @@ import {
 } from '../../../core/catalog/services/published-services.ts'
 import { listReportedIncidents } from '../../../core/catalog/services/reported-incidents.ts'
 import { readUptimeDays, type UptimeDay } from '../../../core/catalog/services/service-days.ts'
+import type { RecentReads } from '../../../core/db/recent-reads.ts'
 import {
   type LastVerification,
   readLastVerification,
@@ -19,9 +20,11 @@ import {
   OutgoingSwitch,
   type SwitchState,
 } from '../../../core/payments/operations/outgoing-switch.ts'
+import { renderRecent } from '../data-age.ts'
 import { formatDuration, formatPercent, formatTime, pluralize } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { incidentList, openIncidents } from '../incidents.ts'
+import type { PageContent } from '../layout.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
 import { uptimeStrip } from '../service-charts.ts'
@@ -30,45 +33,48 @@ import { pager } from '../table.ts'
 const PAGE_SIZE = 20
 
 /** `/status`: uptime of the services and incidents, measured by their traffic. */
-export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
+export const statusPage = ({ recentReads }: { readonly recentReads: RecentReads }): AnyPage =>
   page('/status', {
     access: 'public',
     query: z.object({ cursor: z.string().max(40).optional() }),
-    render: async ({ query: { cursor } }) => {
-      const [rows, today, outgoing, verification, incidents, reported] = await Promise.all([
-        listServices(pool, { limit: PAGE_SIZE + 1, after: cursor }),
-        readServiceHealthToday(pool),
-        new OutgoingSwitch(pool).state(),
-        readLastVerification(pool),
-        listIncidents(pool),
-        listReportedIncidents(pool),
-      ])
-      const services = rows.slice(0, PAGE_SIZE)
-      const next = rows.length > PAGE_SIZE ? (services.at(-1)?.slug ?? null) : null
-      const days = await readUptimeDays(
-        pool,
-        services.map(({ slug }) => slug),
-      )
-      return {
-        title: 'Status',
-        section: 'Status',
-        main: html`<h1>Status</h1>${[
-          openIncidents(reported),
-          summary(today),
-          ledgerNotice(verification),
-          pauseNotice(outgoing),
-        ]}${
-          services.length === 0
-            ? emptyState('No services yet.')
-            : html`<h2>Last 30 days</h2><p>Measured by calls: a call counts against a service
+    render: (request) =>
+      renderRecent(recentReads, request, (pool) => renderStatus(pool, request.query.cursor)),
+  })
+
+async function renderStatus(pool: Pool, cursor: string | undefined): Promise<PageContent> {
+  const [rows, today, outgoing, verification, incidents, reported] = await Promise.all([
+    listServices(pool, { limit: PAGE_SIZE + 1, after: cursor }),
+    readServiceHealthToday(pool),
+    new OutgoingSwitch(pool).state(),
+    readLastVerification(pool),
+    listIncidents(pool),
+    listReportedIncidents(pool),
+  ])
+  const services = rows.slice(0, PAGE_SIZE)
+  const next = rows.length > PAGE_SIZE ? (services.at(-1)?.slug ?? null) : null
+  const days = await readUptimeDays(
+    pool,
+    services.map(({ slug }) => slug),
+  )
+  return {
+    title: 'Status',
+    section: 'Status',
+    main: html`<h1>Status</h1>${[
+      openIncidents(reported),
+      summary(today),
+      ledgerNotice(verification),
+      pauseNotice(outgoing),
+    ]}${
+      services.length === 0
+        ? emptyState('No services yet.')
+        : html`<h2>Last 30 days</h2><p>Measured by calls: a call counts against a service
 if the service failed, timed out or was unreachable. Full green bars: at least 99.5 %; yellow: at
 least 95 %; low red bars: less; gray: no calls.</p><ul class="service-states">${services.map(
-                (service) => serviceRow(service, days.get(service.slug) ?? []),
-              )}</ul>${pager('/status', { cursor }, next)}`
-        }${incidentList(incidents, reported, INCIDENT_DAYS)}`,
-      }
-    },
-  })
+            (service) => serviceRow(service, days.get(service.slug) ?? []),
+          )}</ul>${pager('/status', { cursor }, next)}`
+    }${incidentList(incidents, reported, INCIDENT_DAYS)}`,
+  }
+}
 
 function summary({ called, troubled }: ServiceHealthToday): Html {
   const [grade, words] =

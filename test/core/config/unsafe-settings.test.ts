@@ -142,6 +142,7 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   ],
   DATABASE_DIRECT_URL: ['postgres://hub@db.acme.com/hub'],
   DATABASE_OWNER_URL: ['postgres://owner@db.acme.com/hub'],
+  DATABASE_REPLICA_URL: ['postgres://db.acme.com'],
   REDIS_URL: ['redis://store.acme.com:6379', 'redis://169.254.169.254'],
   OTEL_EXPORTER_OTLP_ENDPOINT: ['http://traces.acme.com', 'http://169.254.169.254'],
   RPC_URL: ['http://rpc.acme.com', 'http://10.0.0.7:8545', 'http://base-node:8545'],
@@ -213,9 +214,8 @@ describe('a configuration for real money', () => {
   it('A190 is refused with one sentence for each unsafe variable, all at once', () => {
     const lines = refusal(UNSAFE).split('\n')
     expect(lines[0]).to.equal('These settings are not safe with real money:')
-    const names = Object.keys(UNSAFE).filter(
-      (name) => UNSAFE[name as 'RPC_URL'] !== SAFE[name as 'RPC_URL'],
-    )
+    const isUnsafe = (name: string) => UNSAFE[name as 'RPC_URL'] !== SAFE[name as 'RPC_URL']
+    const names = Object.keys(UNSAFE).filter(isUnsafe)
     expect(lines.slice(1, -1).map((line) => line.split(' ')[0])).to.have.members(names)
     expect(lines.at(-1)).to.match(/^To run a sandbox, unset RPC_URL, .*GAS_WALLET_KEY\.$/)
   })

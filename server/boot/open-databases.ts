@@ -1,0 +1,108 @@
+import type { Pool } from 'pg'
+import { openDatabaseClock } from '../../core/db/clock.ts'
+import { createPool, type PoolOptions } from '../../core/db/pool.ts'
+import { ProcessLease } from '../../core/db/process-lease.ts'
+import {
+  type RecentReads,
+  type ReplicaDeps,
+  ReplicaReads,
+  readPrimary,
+} from '../../core/db/recent-reads.ts'
+import { openShards } from '../../core/identity/shards.ts'
+import { Ledger } from '../../core/ledger/ledger.ts'
+import { walletOf } from '../../core/ledger/postings.ts'
+import { logFailure, outagesOf } from '../../core/outages.ts'
+import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { componentOn } from '../../core/payments/networks.ts'
+import type { Meters } from '../observability/meters.ts'
+import type { HubOptions } from './options.ts'
+
+/** Query timeout: longer than a caller waits for any query, unless the database is unreachable. */
+const DATABASE_TIMEOUT_MS = 20_000
+
+/** Checks components while they fail. The hub's own facilitator needs only the node. */
+function addChecks({ money, log }: HubOptions, pool: Pool): () => void {
+  const { chain, facilitator, gas, networks } = money
+  const readHead = () => chain.head()
+  const outages = outagesOf(log)
+  const checks = [
+    outages.addCheck('database', () => pool.query('SELECT')),
+    outages.addCheck('blockchain node', readHead),
+    outages.addCheck('facilitator', gas ? readHead : () => facilitator.getSupported()),
+    ...networks.flatMap(({ asset: { network }, ...parts }) => [
+      outages.addCheck(componentOn('blockchain node', network), () => parts.chain.head()),
+      outages.addCheck(componentOn('facilitator', network), () => parts.facilitator.getSupported()),
+    ]),
+  ]
+  return () => checks.forEach((remove) => remove())
+}
+
+/** Opens the connections of a hub, its ledger and its lease. @param scope closes them */
+export async function openDatabases(
+  options: HubOptions,
+  meters: Meters,
+  scope: AsyncDisposableStack,
+) {
+  const { databaseUrl, databaseDirectUrl, financeUrl, log } = options
+  const onError = (err: Error) =>
+    logFailure(log, 'warn', { err, component: 'database' }, 'database connection lost')
+  const pooled = databaseDirectUrl !== undefined
+  const responseMs = DATABASE_TIMEOUT_MS
+  const shared = { responseMs, onError } satisfies PoolOptions
+  const app = { role: 'hub_app', pooled, ...shared } as const
+  const pool = createPool(databaseUrl, { max: 20, maxAtFirst: 3, ...app })
+  const finance = { role: 'hub_finance', ...shared } as const
+  const ledgerPool = createPool(financeUrl, { max: 8, maxAtFirst: 2, ...finance })
+  // Separate from the ledger's connections, for which its transactions wait.
+  const financePool = createPool(financeUrl, { max: 4, maxAtFirst: 2, ...finance })
+  scope.defer(async () => void (await Promise.all([pool, ledgerPool, financePool].map(endPool))))
+  meters.watchPools({ hub: pool, ledger: ledgerPool })
+  await pool.query('SELECT ledger.ensure_partitions()')
+  const shards = await openShards(pool, options.shards)
+  const ledger = new Ledger(ledgerPool, {
+    shards,
+    onBatch: (operations) => meters.recordBatch(operations),
+  })
+  await openNetworkAccounts(pool, ledger, options)
+  const databaseClock = await openDatabaseClock(pool)
+  scope.defer(() => databaseClock.close())
+  const lease = await ProcessLease.open(pool)
+  scope.defer(() => lease.close())
+  scope.defer(addChecks(options, pool))
+  const primary = { primary: pool, leaseId: lease.id, clock: databaseClock, log }
+  const recentReads = openRecentReads(options, primary, scope)
+  return { pool, recentReads, lease, financePool, ledger, databaseClock }
+}
+
+/** Opens the replica, if there is one. */
+function openRecentReads(
+  { replica }: HubOptions,
+  deps: ReplicaDeps,
+  scope: AsyncDisposableStack,
+): RecentReads {
+  if (!replica) return readPrimary(deps.primary)
+  const reads = new ReplicaReads(replica, deps)
+  scope.defer(() => reads.close())
+  return reads
+}
+
+/** Opens the accounts of further networks, and reports payments on networks that were removed. */
+async function openNetworkAccounts(
+  pool: Pool,
+  ledger: Ledger,
+  { money: { networks }, log }: HubOptions,
+): Promise<void> {
+  for (const { asset } of networks) {
+    await ledger.open(walletOf('in-transit', asset.v1Network), 'USDC')
+    await ledger.open(walletOf('treasury', asset.v1Network), 'USDC')
+  }
+  const { rows } = await pool.query<{ network: string }>(
+    `SELECT DISTINCT network FROM hub.payment_claim
+     WHERE state IN ('claimed', 'pending', 'settled') AND network <> ALL ($1)`,
+    [[USDC_BASE.network, ...networks.map(({ asset }) => asset.network)]],
+  )
+  for (const { network } of rows)
+    log.error({ network }, 'payments stay open: HUB_X402_NETWORKS omits their network')
+}
+
+const endPool = (pool: Pool): Promise<void> => pool.end()
