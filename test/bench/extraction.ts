@@ -63,11 +63,18 @@ export type Mode = 'ablate' | 'tune'
  * @param data folder in the benchmark's format. Of the project's own pages only the half not used
  * for tuning counts; of other folders all pages count.
  * @param mode measures what each rule earns, or cross-validates the thresholds
+ * @param checkpoints directory in which these two keep the pages that they have measured
  */
-export async function extraction(data?: string, mode?: Mode): Promise<Report> {
+export async function extraction(
+  data?: string,
+  mode?: Mode,
+  checkpoints?: string,
+): Promise<Report> {
   const folder = data ?? DATA
-  if (mode === 'tune') return (await import('./extraction/tuning.ts')).tuning(folder)
-  if (mode === 'ablate') return (await import('./extraction/ablation.ts')).ablation(folder)
+  if (mode === 'tune') return (await import('./extraction/tuning.ts')).tuning(folder, checkpoints)
+  if (mode === 'ablate') {
+    return (await import('./extraction/ablation.ts')).ablation(folder, checkpoints)
+  }
   const pages = readPages(folder)
   const halves = data === undefined ? HALVES : (['all', ...FOLDS] as const)
   const results: [string, Result][] = []

@@ -3,7 +3,12 @@ import { parseArgs } from 'node:util'
 import type { Mode } from './extraction.ts'
 import type { Report, Table } from './report.ts'
 
-type Benchmark = (data?: string, entries?: string, mode?: Mode) => Promise<Report>
+type Benchmark = (
+  data?: string,
+  entries?: string,
+  mode?: Mode,
+  checkpoints?: string,
+) => Promise<Report>
 
 /** Benchmarks by name, loaded on demand so that each has only its own modules in memory. */
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
@@ -11,7 +16,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'analysis-speed': async () => (await import('./analysis/speed.ts')).analysisSpeed(),
   auth: async () => (await import('./auth.ts')).auth(),
   discovery: async () => (await import('./discovery.ts')).discovery(),
-  extraction: async (data, _, mode) => (await import('./extraction.ts')).extraction(data, mode),
+  extraction: async (data, _, mode, checkpoints) =>
+    (await import('./extraction.ts')).extraction(data, mode, checkpoints),
   growth: async (_, entries) => (await import('./growth.ts')).growth(entries),
   ledger: async () => (await import('./ledger.ts')).ledger(),
   'ledger-history': async (_, entries) =>
@@ -37,18 +43,20 @@ const { values, positionals } = parseArgs({
     entries: { type: 'string' },
     ablate: { type: 'boolean' },
     tune: { type: 'boolean' },
+    checkpoints: { type: 'string' },
   },
 })
 const run = BENCHMARKS[positionals[0] ?? '']
 if (!run) {
   console.error(
-    'usage: npm run bench -- NAME [--json] [--data DIR] [--entries N,N] [--ablate | --tune]\n%s',
+    'usage: npm run bench -- NAME [--json] [--data DIR] [--entries N,N]\n%s\n%s',
+    '       [(--ablate | --tune) [--checkpoints DIR]]',
     `NAME: ${Object.keys(BENCHMARKS).join(', ')}`,
   )
   process.exit(2)
 }
 const mode = values.tune ? 'tune' : values.ablate ? 'ablate' : undefined
-const report = await run(values.data, values.entries, mode)
+const report = await run(values.data, values.entries, mode, values.checkpoints)
 const machine = `${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model ?? '?'}`
 if (values.json) console.log(JSON.stringify({ ...report, machine }))
 else print(report, machine)

@@ -144,6 +144,9 @@ const isUnlinkedProse = ({ text, linked, prose }: Measure): boolean =>
 const isPerson = ({ attribs }: Element): boolean =>
   /\bauthor\b/.test(attribs['itemprop'] ?? '') || (attribs['itemtype'] ?? '').endsWith('/Person')
 
+/** Returns true for the answer to a question, as schema.org marks it. */
+const isAnswer = ({ attribs }: Element): boolean => (attribs['itemtype'] ?? '').endsWith('/Answer')
+
 /** Returns true for a table of contents that is most of what stands under the heading beside it. */
 function isOwnContents(element: Element, measures: Measures): boolean {
   const { parent } = element
@@ -201,13 +204,14 @@ function removeAroundProduct(root: ParentNode): void {
 
 /**
  * Removes surroundings, unless they hold the headline or most of the prose. Comments are the
- * content of a forum.
+ * content of a forum, unless its posts are questions and answers.
  */
 export function removeSurroundings(root: ParentNode, kind: Kind): void {
   if (kind === 'product') removeAroundProduct(root)
   const measures = measure(root)
   const kept = surroundings(root, measures)
   const whole = measures.get(root)?.prose ?? 0
+  const keepsComments = kind === 'forum' && !findElement(root, isAnswer)
   const nameOf = rememberNames((node) => {
     if (isHidden(node)) return HIDDEN_NAME
     if (kind !== 'forum' && isPerson(node)) return 'person'
@@ -228,7 +232,7 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
     const name = nameOf(node)
     const { prose, text, linked } = measureOf(measures, node)
     if (isWhole(node)) return isHidden(node) && prose <= HIDDEN_SHARE * whole
-    if (name !== undefined && !(kind === 'forum' && isComments(name))) {
+    if (name !== undefined && !(keepsComments && isComments(name))) {
       return !layout.has(name) || (prose === 0 && linked * 2 > text)
     }
     if (node.name === 'body' || kept.has(node) || prose > PROSE_SHARE * whole) return false

@@ -16,12 +16,10 @@ import { structuredDataOf } from './structured-data.ts'
 import { textOf } from './text.ts'
 import { type PageFacts, trim } from './trim.ts'
 import { asksForScript, isUnrendered } from './unrendered.ts'
-import { countWords, wordsIn } from './words.ts'
+import { countWords } from './words.ts'
 
 /** Share of a declared text below which a body does not contain it. */
 const DECLARED_SHARE = 0.4
-/** Minimum characters of a declared description that may replace a body. */
-const DESCRIPTION_MIN = 150
 
 /** Text of a page and the elements that hold it, with what is shown beside it. */
 interface Body {
@@ -42,36 +40,9 @@ function bodyOfText(text: string): Body {
   return { root, text: textOf(root) }
 }
 
-/** Puts a declared description before a longer body, and in the place of a shorter one. */
-function withDescription(body: Body, description: string): Body {
-  const declared = bodyOfText(description)
-  if (body.text.length <= declared.text.length) return declared
-  const root = wrapNodes([...declared.root.children, ...body.root.children])
-  return { root, text: `${declared.text}\n\n${body.text}` }
-}
-
-/** Returns true if a body has hardly any of the article's declared text. */
-const lacksArticle = (text: string, declared: string): boolean =>
+/** Returns true if a body has hardly any of the declared text. */
+const lacksDeclared = (text: string, declared: string): boolean =>
   text.length <= DECLARED_SHARE * declared.length
-
-/** Returns true if a body has hardly any of a product's description, which stands elsewhere. */
-const lacksDescription = (text: string, declared: string, whole: string): boolean =>
-  declared.length >= DESCRIPTION_MIN &&
-  phrasesShared(text, declared) < DECLARED_SHARE &&
-  (text.length < declared.length || phrasesShared(whole, declared) >= DECLARED_SHARE)
-
-/** Returns the share of the phrases of `declared` that occur in `text`. */
-function phrasesShared(text: string, declared: string): number {
-  const wanted = new Set(phrasesIn(declared))
-  const found = phrasesIn(text).filter((phrase) => wanted.has(phrase))
-  return wanted.size === 0 ? 1 : new Set(found).size / wanted.size
-}
-
-/** Returns all runs of four words. */
-function phrasesIn(text: string): string[] {
-  const words = wordsIn(text)
-  return words.slice(3).map((_, at) => words.slice(at, at + 4).join(' '))
-}
 
 function selected($: CheerioAPI, selector: string): AnyNode[] {
   try {
@@ -98,7 +69,6 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
   normalizeNotation(root, $)
   removeHidden(root)
   const second = secondReading(root)
-  const whole = declared === 'product' ? textOf(root) : ''
   removeSurroundings(root, declared)
   const kind = kindWithin(root, declared)
   const found = bodyWithin(root, {
@@ -107,13 +77,9 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
     host: new URL(url).hostname,
     byline: metadata.byline,
   })
-  const description = data?.type === 'product' ? data.description : null
+  const declaredText = data?.type === 'product' ? data.description : articleText
   const { root: body, text } =
-    description && lacksDescription(found.text, description, whole)
-      ? withDescription(found, description)
-      : data?.type !== 'product' && articleText && lacksArticle(found.text, articleText)
-        ? bodyOfText(articleText)
-        : found
+    declaredText && lacksDeclared(found.text, declaredText) ? bodyOfText(declaredText) : found
   if (text === '') throw new ExtractionError('content_empty', 'The page has no text.')
   if (options.beforeScripts && isUnrendered(body, needsScript)) {
     throw new ExtractionError('content_empty', 'A script has yet to fill the page.')

@@ -24,7 +24,8 @@ const FORUM_PATH = /\/(?:forums?|threads?|boards?|discussions?|talk|comments|s)\
 const THREAD_PATH = /\/(?:t|topic)\/(?:[^/]+\/)?\d|showthread|viewtopic|showtopic|[?&]topic=\d/
 const FORUM_SOFTWARE =
   /discourse|phpbb|vbulletin|xenforo|flarum|invision|vanilla|nodebb|simple machines|mybb/
-const FORUM_MARKS = 'html#XF, body.ipsApp, [itemtype$=DiscussionForumPosting]'
+const FORUM_MARKS =
+  'html#XF, body.ipsApp, [itemtype$=DiscussionForumPosting], [itemtype$="/QAPage"]'
 
 const PRODUCT_TYPE = /^(?:og:)?product(?:\.item)?$/
 /** Marks of shop software that shows one product. */
@@ -59,7 +60,7 @@ const isForum = ($: CheerioAPI, { hostname, href }: URL, software: string, data:
   THREAD_PATH.test(href) ||
   FORUM_SOFTWARE.test(software) ||
   $(FORUM_MARKS).length > 0 ||
-  data.includes('"DiscussionForumPosting"')
+  /"(?:DiscussionForumPosting|QAPage)"/.test(data)
 
 /** Returns true for the page of one product; others mention products for the ratings they show. */
 function isProduct($: CheerioAPI, data: string): boolean {

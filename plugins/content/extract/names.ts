@@ -82,7 +82,8 @@ const aroundProduct = named(`
   drawer, modal*, popup*, size chart, size guide, sizechart*, compare*, swatch*, quantity, klarna,
   afterpay, affirm, yotpo*, okendo*, judgeme*, jdgm*, bazaarvoice*, bv*, stamped*, loox*,
   trustpilot*, powerreviews*, pr review*, feefo*, reevoo*, you may, complete the look, pairs with,
-  back in stock, notify me, store locator, instagram*, ugc*
+  back in stock, notify me, store locator, instagram*, ugc*, grw*, rpi*, ti widget*, trustindex*,
+  complete order
 `)
 
 /** Names of captions, credits, dates and authors: about the article, not its text. */
@@ -100,11 +101,20 @@ const annotations = named(`
   published, edition
 `)
 
-/** Names of what software of forums shows beside a post: who wrote it, and the signature. */
-const poster = named(`
-  postprofile*, poster*, signature*, userinfo*, user info, user details, user title, user banner,
-  user extras, author pane, last edit
+/** Names of what software of forums shows beside a post about who wrote it. */
+const card = named(`
+  postprofile*, poster*, userinfo*, user info, user details, author pane, author column
 `)
+
+/** Names of what belongs to no post of a thread: signatures, ranks and votes. */
+const postExtra = named(`
+  signature*, last edit*, vote*, voting, upvote*, downvote*, score, karma, reputation*, badge*,
+  rank, membergroup, reaction*, kudo*, author stat*, author fields, user stat*, user title,
+  user banner, user extras
+`)
+
+/** Names of the name of who wrote a post. */
+const writer = named('username*, user name, author name, poster name, member name, creator, fn')
 
 /** Names of boxes that hold a picture and its caption. */
 const picture = named(`
@@ -137,7 +147,8 @@ const TOOL = /(?:^|\s)(?:mw-editsection|linenos?|line-?numbers?|gutter)(?:\s|$)/
 const TOOL_ELEMENTS: ReadonlySet<string> = new Set(['a', 'span', 'td', 'pre'])
 
 /** Names that classify or frame an article, or deny a part, instead of describing the element. */
-const FILING = /^(?:(?:tag|category|has|with|status|format|is)-|(?:no|not|without)[-_])/
+const FILING =
+  /^(?:(?:tag|category|has|with|status|format|is)-|(?:is|has)[A-Z]|(?:no|not|without)[-_])/
 const DENIED = '--false'
 /** Parts of generated names, in which letters follow digits: `08ad`, `e2odq13`. */
 const HASH = /^[a-z]*\d+[a-z]/i
@@ -224,7 +235,9 @@ export const isControlName = (name: string | undefined): boolean =>
   name !== undefined && CONTROLS.test(name)
 export const annotationName = (element: Element): string | undefined =>
   annotations(wordsOf(element))
-export const posterName = (element: Element): string | undefined => poster(wordsOf(element))
+export const cardName = (element: Element): string | undefined => card(wordsOf(element))
+export const postExtraName = (element: Element): string | undefined => postExtra(wordsOf(element))
+export const isWriterName = (element: Element): boolean => writer(wordsOf(element)) !== undefined
 export const aroundProductName = (element: Element): string | undefined =>
   aroundProduct(wordsOf(element))
 export const isToolName = ({ name, attribs }: Element): boolean =>

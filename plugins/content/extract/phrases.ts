@@ -57,6 +57,18 @@ const ELSEWHERE = `
   |(?:join|subscribe to) (?:our|the) (?:\\w+ )?newsletter|follow .{1,30}
   |stay (?:up to date|informed|in the loop)
 `
+/** Whole headings of what stands around the description of a product. */
+const AROUND_PRODUCT = `
+  (?:(?:customer|google|product|recent|verified) )?(?:reviews?|ratings?)
+  (?: (?:summary|highlights?))?
+  |(?:customer )?(?:ratings?|reviews?) (?:&|and) (?:ratings?|reviews?)|reviews? for .{1,60}
+  |write a review|recently (?:viewed|added)(?: (?:items|products))?|complete (?:the|your) .{1,20}
+  |(?:frequently|often) bought together|(?:customers|people|you) (?:also|may also) .{1,40}
+  |(?:(?:free|fast) )?(?:shipping|delivery)(?: (?:&|and) (?:returns?|delivery|exchanges?))?
+  |(?:shipping|return|refund|exchange)s? (?:policy|information|info)
+  |returns?(?: (?:&|and) .{1,20})?
+  |(?:customer )?questions (?:&|and) answers|ask a question|need help|notify me.{0,40}
+`
 /** Headings of what is said of the author or publisher. */
 const ABOUT = 'about (?:the )?(?:authors?|us|writers?|contributors?)|meet the (?:author|writer)s?'
 const begins = (phrases: string): RegExp =>
@@ -66,6 +78,7 @@ const asWhole = (phrases: string): RegExp =>
 /** Labels in capitals before a link: `[WATCH]`, `MUST READ:`. */
 const LABEL = /^(?:\[[\p{Lu} ]{2,30}\]|[\p{Lu} ]{3,30}:) /u
 const IS_ELSEWHERE = asWhole(ELSEWHERE)
+const IS_AROUND_PRODUCT = asWhole(AROUND_PRODUCT)
 const IS_ABOUT = asWhole(ABOUT)
 const BEGINS = begins(BEGINNINGS)
 const BEGINS_BUTTON = begins(BUTTONS)
@@ -85,6 +98,8 @@ function isLabeledLink(line: string, linkShare: number): boolean {
 
 /** Returns true for the heading of a part that lists other pages or asks to subscribe. */
 export const isElsewhereHeading = (line: string): boolean => IS_ELSEWHERE.test(line)
+/** Returns true for the heading of what stands around the description of a product. */
+export const isAroundProductHeading = (line: string): boolean => IS_AROUND_PRODUCT.test(line)
 /** Returns true for the heading of what is said of the author or publisher. */
 export const isAboutHeading = (line: string): boolean => IS_ABOUT.test(line)
 

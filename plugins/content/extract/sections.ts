@@ -1,9 +1,10 @@
 import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'domhandler'
 import { removeAround } from './clean.ts'
 import { isHeading } from './elements.ts'
+import type { Kind } from './kind.ts'
 import { isWhole } from './layout.ts'
 import { collapseSpaces, isLeaf, type Measures, measureOf } from './measure.ts'
-import { isAboutHeading, isElsewhereHeading } from './phrases.ts'
+import { isAboutHeading, isAroundProductHeading, isElsewhereHeading } from './phrases.ts'
 import { textOf } from './text.ts'
 
 /** Maximum share of the prose in a section that leads elsewhere. */
@@ -59,7 +60,9 @@ class Sections {
 }
 
 /** Removes sections whose heading says that they lead elsewhere or are about the author. */
-export function removeSections(root: ParentNode, measures: Measures): void {
+export function removeSections(root: ParentNode, measures: Measures, kind: Kind): void {
+  const isElsewhere = (words: string): boolean =>
+    isElsewhereHeading(words) || (kind === 'product' && isAroundProductHeading(words))
   const most = PROSE_SHARE * (measures.get(root)?.prose ?? 0)
   const sections = new Sections(measures)
   const walk = (node: ParentNode): void => {
@@ -69,7 +72,7 @@ export function removeSections(root: ParentNode, measures: Measures): void {
       const heading = sections.heading(child)
       const words = heading && collapseSpaces(textOf(heading))
       const isAbout = words !== undefined && isAboutHeading(words)
-      if (heading === undefined || !(isAbout || isElsewhereHeading(words!))) return walk(child)
+      if (heading === undefined || !(isAbout || isElsewhere(words!))) return walk(child)
       const isWrapper = measureOf(measures, child).text > measureOf(measures, heading).text
       const end = isWrapper ? at + 1 : sections.endOf(node.children, at, heading.name, isAbout)
       const section = node.children.slice(at, end)

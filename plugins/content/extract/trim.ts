@@ -13,8 +13,9 @@ import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { isListedArticle, leadsOutside, leadsToNetworks } from './links.ts'
 import { collapseSpaces, INLINE, isLeaf, type Measures, measure, measureOf } from './measure.ts'
-import { annotationName, isCaptionName, isPictureName, posterName } from './names.ts'
+import { annotationName, isCaptionName, isPictureName } from './names.ts'
 import { isBoilerplateLine, isCreditLine } from './phrases.ts'
+import { reduceCards } from './posts.ts'
 import { removeBios, removeSections } from './sections.ts'
 import { textOf } from './text.ts'
 
@@ -144,12 +145,10 @@ export function trim(
   root: ParentNode,
   { title, kind, host, byline }: PageFacts,
 ): ReadonlySet<ChildNode> {
-  const marginal = new Set<ChildNode>()
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
-  const nameOf = rememberNames(
-    (node) => annotationName(node) ?? (kind === 'forum' ? posterName(node) : undefined),
-  )
+  const marginal = kind === 'forum' ? reduceCards(root, measures) : new Set<ChildNode>()
+  const nameOf = rememberNames(annotationName)
   const layout = layoutNames(root, measures, nameOf)
   const annotated: Element[] = []
   removeAround(root, (node) => {
@@ -181,13 +180,12 @@ export function trim(
   if (!LISTS_LINKS.has(kind)) {
     if (kind !== 'forum') {
       removeListedArticles(root, measures)
-      removeSections(root, measures)
+      removeSections(root, measures, kind)
       removeBios(root, byline)
     }
     removeUnwanted(root, measures, title, host, marginal)
   }
   removeEmptyElements(root)
-  while (dropLastHeading(root, marginal)) removeEmptyElements(root)
   return marginal
 }
 
@@ -212,15 +210,4 @@ function removeEmptyElements(root: ParentNode): void {
     if (isText(child) || !isImageOnly(child)) return [child]
     return isTag(child) && INLINE.has(child.name) ? child.children.filter(isText) : []
   })
-}
-
-/** Removes the last block of the text if it is a heading. */
-function dropLastHeading(root: ParentNode, marginal: ReadonlySet<ChildNode>): boolean {
-  const last = root.children.findLast(
-    (child) => !marginal.has(child) && (!isText(child) || child.data.trim() !== ''),
-  )
-  if (!last || !isTag(last)) return false
-  if (!isHeading(last)) return dropLastHeading(last, marginal)
-  root.children = root.children.filter((child) => child !== last)
-  return true
 }

@@ -6,6 +6,7 @@ import { changesOf, RULES, THRESHOLDS, type Variant } from './variants.ts'
 
 const FOLDER = new URL('../../../plugins/content/extract/', import.meta.url).href
 const STATE = new URL('./page-state.ts', import.meta.url).href
+const TRACE = new URL('./trace.ts', import.meta.url).href
 
 /** Parts of the result that the score does not read, left out because they cost time. */
 const UNREAD: readonly Variant[] = [
@@ -32,6 +33,7 @@ const SHARED: readonly Variant[] = [
   ['clean', 'removeHidden', 'state.sharedHidden(replaced_removeHidden)'],
   ['clean', 'removeSurroundings', 'state.sharedSurroundings(replaced_removeSurroundings)'],
   ['body', 'bodyOf', 'state.sharedBody(replaced_bodyOf)'],
+  ['names', 'remembered', 'trace.memory'],
 ].map(([module, name, value]) => ({ module: module!, name: name!, value: value! }))
 
 const imports = new Map<string, readonly string[]>()
@@ -88,10 +90,12 @@ export function replace(source: string, { module, name, value }: Variant): strin
   return replaced
 }
 
-/** Variants of functions without effects, whose results tell on which pages they matter. */
+/** Variants of which it can be told on which pages they matter. */
 const TRACED: ReadonlyMap<string, Variant> = new Map(
-  Object.entries({ ...RULES, ...THRESHOLDS }).filter(([, { pure }]) => pure !== undefined),
+  Object.entries({ ...RULES, ...THRESHOLDS }).filter(([, { pure, noted }]) => pure || noted),
 )
+/** Functions that note on which pages a variant matters, by what the constant is. */
+const NOTED = { tree: 'tracedTree', set: 'tracedSet', pattern: 'tracedPattern' } as const
 
 /** Returns the source of a function of a module. */
 export function functionIn(source: string, name: string): string {
@@ -110,16 +114,23 @@ function variantOf(name: string, { module, name: changed, value, helpers = [] }:
 /** Functions of the configuration in use that note which variants matter on a page. */
 function tracesOf(module: string): Variant[] {
   const others = new Map<string, string[]>()
-  for (const [variant, change] of TRACED) {
-    for (const name of change.module === module ? change.pure! : []) {
+  const own = [...TRACED].filter(([, change]) => change.module === module)
+  const traces = own.flatMap(([variant, { name, noted }]) =>
+    noted
+      ? [{ module, name, value: `trace.${NOTED[noted]}(() => replaced_${name}, '${variant}')` }]
+      : [],
+  )
+  for (const [variant, change] of own) {
+    for (const name of change.pure ?? []) {
       const other = `['${variant}', ${variantOf(name, change)}]`
       others.set(name, [...(others.get(name) ?? []), other])
     }
   }
-  return Array.from(others, ([name, all]) => {
-    const value = `state.traced((...args) => replaced_${name}(...args), [${all.join()}])`
-    return { module, name, value }
-  })
+  for (const [name, all] of others) {
+    const value = `trace.traced((...args) => replaced_${name}(...args), [${all.join()}])`
+    traces.push({ module, name, value })
+  }
+  return traces
 }
 
 const scripts = new Map<string, string>()
@@ -154,7 +165,10 @@ registerHooks({
     ]
     const source = own
       .filter((variant) => variant.module === module)
-      .reduce(replace, `import * as state from '${STATE}'\n${sourceOf(module)}`)
+      .reduce(
+        replace,
+        `import * as state from '${STATE}'\nimport * as trace from '${TRACE}'\n${sourceOf(module)}`,
+      )
     return { format: 'module', source: scriptOf(source), shortCircuit: true }
   },
 })

@@ -1,12 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { type ConfiguredExtractor, extractorWith } from './extractor.ts'
-import type { Job, PageMatches } from './measure.ts'
+import type { Job } from './measure.ts'
 import { type Match, matchOf } from './metric.ts'
-import { beginPage, isEffective } from './page-state.ts'
+import { keyOf, type PageMatches } from './page-matches.ts'
+import { beginPage } from './page-state.ts'
 import { type Page, readKinds } from './pages.ts'
 import { EXTRACTORS } from './peers.ts'
+import { endTrace, isEffective } from './trace.ts'
 
-const { folder, thread, threads, configurations } = workerData as Job
+const { folder, thread, threads, configurations, measured } = workerData as Job
 
 const shipped = await extractorWith([])
 const extractors: (ConfiguredExtractor | undefined)[] = []
@@ -24,6 +26,7 @@ async function matchesOf({ html, url, truth }: Page): Promise<Match[]> {
   }
   beginPage(html)
   const usual = matchOfText(shipped.textOf(html, url))
+  endTrace()
   const matches: Match[] = []
   for (const [at, extractor] of extractors.entries()) {
     const peer = EXTRACTORS[configurations[at]![0] ?? '']
@@ -36,9 +39,9 @@ async function matchesOf({ html, url, truth }: Page): Promise<Match[]> {
 
 for (const [kind, pages] of Object.entries(readKinds(folder))) {
   for (const [at, page] of pages.entries()) {
-    if (at % threads !== thread) continue
-    const measured: PageMatches = { kind, at, matches: await matchesOf(page) }
+    if (at % threads !== thread || measured.has(keyOf({ kind, at }))) continue
+    const result: PageMatches = { kind, at, matches: await matchesOf(page) }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has none
-    parentPort!.postMessage(measured)
+    parentPort!.postMessage(result)
   }
 }

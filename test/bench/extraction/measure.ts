@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { Checkpoint } from './checkpoint.ts'
 import type { Match } from './metric.ts'
+import { type Configuration, keyOf, type PageMatches } from './page-matches.ts'
 
 export type MatchesByKind = Readonly<Record<string, readonly Match[]>>
-
-/** Names of variants, or of one extractor to compare with. */
-export type Configuration = readonly string[]
 
 /** Part of the work: each thread reads its pages once, in all configurations. */
 export interface Job {
@@ -13,13 +12,8 @@ export interface Job {
   readonly thread: number
   readonly threads: number
   readonly configurations: readonly Configuration[]
-}
-
-/** Matches of the page at an index of its kind, one for each configuration. */
-export interface PageMatches {
-  readonly kind: string
-  readonly at: number
-  readonly matches: readonly Match[]
+  /** Keys of pages that an earlier run measured. */
+  readonly measured: ReadonlySet<string>
 }
 
 const THREADS = 2
@@ -27,26 +21,37 @@ const THREADS = 2
 /** Pages after which the progress is reported. */
 const REPORT_EVERY = 100
 
-/** Measures every page of a folder in each configuration. */
+/**
+ * Measures every page of a folder in each configuration.
+ * @param directory holds the pages that were measured, for a run that is started again
+ */
 export async function measureAll(
   folder: string,
   configurations: readonly Configuration[],
+  directory?: string,
 ): Promise<MatchesByKind[]> {
   const found = configurations.map((): Record<string, Match[]> => ({}))
-  let pages = 0
-  const add = ({ kind, at, matches }: PageMatches): void => {
-    matches.forEach((match, index) => {
-      found[index]![kind] ??= []
-      found[index]![kind][at] = match
+  const checkpoint = directory ? new Checkpoint(directory, folder, configurations) : undefined
+  const measured = new Set<string>()
+  const add = (page: PageMatches): void => {
+    page.matches.forEach((match, index) => {
+      found[index]![page.kind] ??= []
+      found[index]![page.kind]![page.at] = match
     })
-    if (++pages % REPORT_EVERY === 0) {
-      console.error('%d pages in %d configurations', pages, configurations.length)
+    measured.add(keyOf(page))
+    if (measured.size % REPORT_EVERY === 0) {
+      console.error('%d pages in %d configurations', measured.size, configurations.length)
     }
   }
+  checkpoint?.pages.forEach(add)
+  const known = new Set(measured)
   const workers = Array.from({ length: THREADS }, async (_, thread) => {
-    const job: Job = { folder, thread, threads: THREADS, configurations }
+    const job: Job = { folder, thread, threads: THREADS, configurations, measured: known }
     const worker = new Worker(new URL('./measure-worker.ts', import.meta.url), { workerData: job })
-    worker.on('message', add)
+    worker.on('message', (page: PageMatches) => {
+      checkpoint?.add(page)
+      add(page)
+    })
     await once(worker, 'exit')
   })
   await Promise.all(workers)

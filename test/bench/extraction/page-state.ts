@@ -1,5 +1,6 @@
 import { Document, Element, isTag, isText, type ParentNode, Text } from 'domhandler'
 import { parse, wrapNodes } from '../../../plugins/content/extract/dom.ts'
+import { beginTrace } from './trace.ts'
 
 /** Steps of the extractor whose results on a page configurations share. */
 export type Step = 'metadata' | 'kind' | 'data' | 'clean' | 'body'
@@ -10,44 +11,19 @@ let tree: Document | undefined
 let reused: ReadonlySet<Step> = new Set()
 /** Results of steps on the page. */
 let results = new Map<string, unknown>()
-/** Variants that make a difference on the page. */
-let effective = new Set<string>()
 
 /** Starts a page: nothing is known of it. */
 export function beginPage(markup: string): void {
   html = markup
   tree = undefined
   results = new Map()
-  effective = new Set()
+  beginTrace()
 }
 
 /** Selects the steps whose results the next reading of the page may share. */
 export const reuse = (steps: ReadonlySet<Step>): void => {
   reused = steps
 }
-
-/** Returns true if a variant may make a difference on the page that was read. */
-export const isEffective = (name: string): boolean => effective.has(name)
-
-const isSame = (one: unknown, other: unknown): boolean => {
-  if (one instanceof Set && other instanceof Set) return isSame([...one], [...other])
-  if (!Array.isArray(one) || !Array.isArray(other)) return one === other
-  return one.length === other.length && one.every((each, at) => each === other[at])
-}
-
-/** Notes which variants of a function would have returned something else on the page. */
-export const traced =
-  <A extends unknown[], R>(
-    own: (...args: A) => R,
-    others: readonly (readonly [variant: string, other: (...args: A) => R])[],
-  ) =>
-  (...args: A): R => {
-    const result = own(...args)
-    for (const [variant, other] of others) {
-      if (!effective.has(variant) && !isSame(result, other(...args))) effective.add(variant)
-    }
-    return result
-  }
 
 /** Copies a tree in its state; siblings that were removed from it stay as they are. */
 function copy<T extends ParentNode>(node: T): T {

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Report, Table } from '../report.ts'
-import { type Configuration, type MatchesByKind, measureAll } from './measure.ts'
+import { type MatchesByKind, measureAll } from './measure.ts'
 import { scoresOf } from './metric.ts'
+import type { Configuration } from './page-matches.ts'
 import { FOLDS, type Page, readKinds } from './pages.ts'
 import { targetsOf } from './targets.ts'
 import { THRESHOLDS } from './variants.ts'
@@ -118,30 +119,33 @@ const compare = (
   })
 
 /** Measures the configurations that are requested in one turn of the event loop together. */
-function measureInBatch(folder: string) {
+function measureInBatch(
+  measure: (configurations: readonly Configuration[]) => Promise<MatchesByKind[]>,
+) {
   const requested: Configuration[] = []
   let run: Promise<MatchesByKind[]> | undefined
   return async (names: Configuration): Promise<MatchesByKind> => {
     const at = requested.push(names) - 1
-    run ??= setImmediate().then(() => measureAll(folder, requested))
+    run ??= setImmediate().then(() => measure(requested))
     return (await run)[at]!
   }
 }
 
 /** Cross-validates: values that gain on four folds are judged on the fifth, beside the peers. */
-export async function tuning(folder: string): Promise<Report> {
-  const names = [...Object.keys(THRESHOLDS), ...PEERS]
-  const [shipped, ...matches] = await measureAll(folder, [[], ...names.map((name) => [name])])
-  const among = (some: readonly string[]) =>
-    new Map(some.map((name) => [name, matches[names.indexOf(name)]!]))
+export async function tuning(folder: string, checkpoints?: string): Promise<Report> {
+  const measure = (configurations: readonly Configuration[]) =>
+    measureAll(folder, configurations, checkpoints)
+  const theirs = await measure(PEERS.map((name) => [name]))
+  const peers = new Map(PEERS.map((name, at) => [name, theirs[at]!]))
+  const names = Object.keys(THRESHOLDS)
+  const [shipped, ...matches] = await measure([[], ...names.map((name) => [name])])
+  const measured = new Map(names.map((name, at) => [name, matches[at]!]))
+  const together = measureInBatch(measure)
   const kinds = readKinds(folder)
-  const measured = among(Object.keys(THRESHOLDS))
-  const together = measureInBatch(folder)
   const judged = FOLDS.map(
     async (fold) => [fold, await judge(kinds, fold, shipped!, measured, together)] as const,
   )
   const folds = new Map(await Promise.all(judged))
-  const peers = among(PEERS)
   const { figures, tables } = foldTables(kinds, shipped!, folds, peers)
   return { name: 'extraction', figures, targets: compare(kinds, folds, peers), tables }
 }

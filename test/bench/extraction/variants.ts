@@ -8,29 +8,37 @@ export interface Variant {
    * where they return the same, the variant gives the same text.
    */
   readonly pure?: readonly string[] | undefined
+  /** Form of a function or constant whose uses tell on which pages the variant matters. */
+  readonly noted?: 'tree' | 'set' | 'pattern' | undefined
   /** Functions that read the constant for those. */
   readonly helpers?: readonly string[] | undefined
 }
 
 const as =
-  (value: string, isPure = false) =>
+  (value: string, how: Pick<Variant, 'noted'> & { readonly isPure?: boolean } = {}) =>
   (module: string, name: string): Variant => ({
     module,
     name,
     value,
-    ...(isPure && { pure: [name] }),
+    ...(how.isPure && { pure: [name] }),
+    noted: how.noted,
   })
-const no = as('(): any => false', true)
-const none = as('(): any => undefined', true)
-const skip = as('(): void => {}')
-const noNames = as('new Set()')
+const pure = (value: string) => as(value, { isPure: true })
+const no = pure('(): any => false')
+const none = pure('(): any => undefined')
+const emptySet = pure('(): any => new Set()')
+const skip = as('(): void => {}', { noted: 'tree' })
+const noNames = as('new Set()', { noted: 'set' })
+const never = as('/^$/', { noted: 'pattern' })
 
 /** Rules that can be left out, each by replacing one function. */
 export const RULES: Readonly<Record<string, Variant>> = {
   'names of surroundings': none('names', 'surroundingName'),
   'names of what is never text': none('names', 'removableName'),
   'names of annotations': none('names', 'annotationName'),
-  'names beside posts': none('names', 'posterName'),
+  'cards beside posts': none('names', 'cardName'),
+  'signatures, ranks and votes': none('names', 'postExtraName'),
+  'counts of votes': no('posts', 'isCount'),
   'names around products': none('names', 'aroundProductName'),
   'names of bodies': no('names', 'isBodyName'),
   'text despite names of controls': no('names', 'isControlName'),
@@ -39,10 +47,10 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'names of anchors': no('names', 'isAnchorName'),
   'ids made from headings': no('names', 'isSection'),
   'sections of an outline': no('names', 'isOwnHeading'),
-  'names that classify': as('(): any => true', true)('names', 'isDescriptive'),
-  'generated names': as('/^$/')('names', 'HASH'),
+  'names that classify': pure('(): any => true')('names', 'isDescriptive'),
+  'generated names': never('names', 'HASH'),
   'lines that lead elsewhere': no('phrases', 'isBoilerplateLine'),
-  'labels of buttons': as('/^$/')('phrases', 'BEGINS_BUTTON'),
+  'labels of buttons': never('phrases', 'BEGINS_BUTTON'),
   'credits of pictures': no('phrases', 'isCreditLine'),
   'sections that lead elsewhere': skip('sections', 'removeSections'),
   'sections about the author': no('phrases', 'isAboutHeading'),
@@ -54,8 +62,8 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'captions in boxes': no('trim', 'isCaption'),
   'posts in a named box': no('layout', 'wrapsQuote'),
   'protected quotes, code and tables': no('layout', 'isWhole'),
-  'names of the layout': as('(): any => new Set()')('layout', 'layoutNames'),
-  'long surroundings': as('[]')('layout', 'LONG_PARTS'),
+  'names of the layout': emptySet('layout', 'layoutNames'),
+  'long surroundings': { ...as('[]')('layout', 'LONG_PARTS'), pure: ['shareOf'] },
   copies: skip('copies', 'removeCopies'),
   notation: skip('notation', 'normalizeNotation'),
   'hidden elements': no('clean', 'isHidden'),
@@ -66,7 +74,7 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'disclosures despite names': noNames('clean', 'DISCLOSURES'),
   'boxes about people': no('clean', 'isPerson'),
   'contents of a chapter': no('clean', 'isOwnContents'),
-  'elements around the headline': as('(): any => new Set()')('clean', 'surroundings'),
+  'elements around the headline': emptySet('clean', 'surroundings'),
   'surroundings of products': skip('clean', 'removeAroundProduct'),
   'roles of surroundings': noNames('clean', 'ROLES'),
   'unwanted lines and lists': no('trim', 'isUnwanted'),
@@ -76,60 +84,28 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'figures with substance': noNames('trim', 'SUBSTANCE'),
   'articles beside the text': skip('trim', 'removeListedArticles'),
   'empty elements': skip('trim', 'removeEmptyElements'),
-  'heading at the end': as('(): any => false')('trim', 'dropLastHeading'),
   'kinds that list links': noNames('trim', 'LISTS_LINKS'),
   'marked text of an article': no('body', 'isArticleBody'),
   'headlines between articles': no('body', 'isHeadline'),
-  leads: as('(body: any): any => body', true)('body', 'withLead'),
-  'smallest element with the prose': as('(root: any): any => root', true)('body', 'narrow'),
-  'pages of items': as('(root: any): any => bodyOf(root, "article")')('body', 'itemsOf'),
+  leads: pure('(body: any): any => body')('body', 'withLead'),
+  'smallest element with the prose': pure('(root: any): any => root')('body', 'narrow'),
+  'pages of items': pure('(root: any): any => bodyOf(root, "article")')('body', 'itemsOf'),
   'forums by address and software': no('kind', 'isForum'),
   products: no('kind', 'isProduct'),
-  'listings by lack of prose': as('(_: any, declared: any): any => declared', true)(
+  'listings by lack of prose': pure('(_: any, declared: any): any => declared')(
     'kind',
     'kindWithin',
   ),
-  'declared text': no('extract', 'lacksArticle'),
-  'declared description': no('extract', 'lacksDescription'),
-}
-
-/** Files that change the text, each left out as a whole. */
-export const FILES: Readonly<Record<string, readonly Variant[]>> = {
-  'all of admonitions': [none('admonitions', 'alertOf')],
-  'all of body': [as('(root: any): any => root')('body', 'bodyOf')],
-  'all of clean': [skip('clean', 'removeSurroundings')],
-  'all of copies': [skip('copies', 'removeCopies')],
-  'all of dates': [none('dates', 'dateOf')],
-  'all of kind': [
-    as("(): any => 'article'")('kind', 'declaredKind'),
-    as('(_: any, declared: any): any => declared')('kind', 'kindWithin'),
-  ],
-  'all of layout': [
-    no('layout', 'isWhole'),
-    as('(): any => new Set()')('layout', 'layoutNames'),
-    as('(nameOf: any): any => nameOf')('layout', 'rememberNames'),
-  ],
-  'all of linked-data': [as('(): any => []')('linked-data', 'linkedObjectsOf')],
-  'all of links': [no('links', 'isListedArticle'), no('links', 'leadsOutside')],
-  'all of names': [
-    ...['surroundingName', 'removableName', 'annotationName', 'aroundProductName'].map((name) =>
-      none('names', name),
-    ),
-    ...['isBodyName', 'isToolName', 'isAnchorName', 'isCollapsible'].map((name) =>
-      no('names', name),
-    ),
-  ],
-  'all of notation': [skip('notation', 'normalizeNotation')],
-  'all of phrases': [
-    'isBoilerplateLine',
-    'isCreditLine',
-    'isElsewhereHeading',
-    'isAboutHeading',
-  ].map((name) => no('phrases', name)),
-  'all of sections': [skip('sections', 'removeSections'), skip('sections', 'removeBios')],
-  'all of structured-data': [as('(): any => null')('structured-data', 'structuredDataOf')],
-  'all of tables': [none('tables', 'rowsOf')],
-  'all of trim': [as('(): any => new Set()')('trim', 'trim')],
+  'declared text': no('extract', 'lacksDeclared'),
+  'streamed parts': skip('streamed', 'placeStreamedParts'),
+  'breadcrumb trails': no('clean', 'isTrail'),
+  'links in headings': no('clean', 'isHeadingLink'),
+  'text despite names': no('clean', 'isUnlinkedProse'),
+  'headings that lead elsewhere': no('phrases', 'isElsewhereHeading'),
+  'hashes of bundlers': as('/^$/')('names', 'MODULE_HASH'),
+  'data tables': none('tables', 'rowsOf'),
+  admonitions: none('admonitions', 'alertOf'),
+  'main parts': no('body', 'isMain'),
 }
 
 /** Threshold with other values, on both sides of the one in use. */
@@ -176,7 +152,7 @@ const VALUES: readonly Threshold[] = [
     ['{ share: 0.25, prose: 700 }', '{ share: 0.5, prose: 1_500 }'],
     ['kindWithin'],
   ),
-  threshold('extract', 'DECLARED_SHARE', ['0.25', '0.6'], ['lacksArticle', 'lacksDescription']),
+  threshold('extract', 'DECLARED_SHARE', ['0.25', '0.6'], ['lacksDeclared']),
 ]
 
 /** Thresholds moved: the parameters that cross-validation chooses. */
@@ -189,8 +165,8 @@ export const THRESHOLDS: Readonly<Record<string, Variant>> = Object.fromEntries(
   ),
 )
 
-/** Returns the variants by the name of a file, rule or threshold. */
+/** Returns the variant by the name of a rule or threshold. */
 export function changesOf(name: string): readonly Variant[] {
-  const rule = RULES[name] ?? THRESHOLDS[name]
-  return FILES[name] ?? (rule ? [rule] : [])
+  const variant = RULES[name] ?? THRESHOLDS[name]
+  return variant ? [variant] : []
 }

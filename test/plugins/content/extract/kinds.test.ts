@@ -40,28 +40,26 @@ describe('the page of a product', () => {
     expect(text).not.to.include('harbour')
   })
 
+  it('is without sections about opinions, orders and delivery, by their headings', () => {
+    const sections = ['Customer reviews', 'Shipping & returns', 'Frequently bought together'].map(
+      (heading) => `<div><h3>${heading}</h3><div>${PARAGRAPHS.split('\n')[0]}</div></div>`,
+    )
+    const html = shop(`<p>${DESCRIPTION}</p>`.repeat(3) + sections.join(''), PRODUCT)
+    const { text } = articleIn(html)
+    expect(text).to.include('kettle of steel').and.not.to.include('harbour')
+  })
+
   it('keeps what it shows in sliders', () => {
     const slide = `<div class="swiper-slide"><h3>Fast</h3><p>${DESCRIPTION}</p></div>`
     const { text } = articleIn(shop(`${PARAGRAPHS}${slide}`, PRODUCT))
     expect(text).to.include('boils in four minutes')
   })
 
-  it('is the declared description if the elements hold other texts', () => {
+  it('is the declared description if the elements hold hardly any text', () => {
     const { text } = articleIn(
-      shop(`<div>${PARAGRAPHS}</div>`, { ...PRODUCT, description: `${DESCRIPTION} `.repeat(5) }),
+      shop('<p>Loading, please wait.</p>', { ...PRODUCT, description: DESCRIPTION }),
     )
     expect(text).to.match(/^A kettle of steel/)
-  })
-
-  it('has its declared description before a longer text that stands apart from it', () => {
-    const features = `<div class="features"><p>${DESCRIPTION}</p></div>`
-    const { text } = articleIn(
-      shop(`${features}<div>${PARAGRAPHS.repeat(4)}</div>`, {
-        ...PRODUCT,
-        description: DESCRIPTION,
-      }),
-    )
-    expect(text).to.match(/^A kettle of steel[^]*The harbour of the old town/)
   })
 
   it('declares its data in linked data or microdata', () => {
@@ -151,6 +149,60 @@ describe('a thread', () => {
     const { kind, text } = extract(html, 'https://forum.ferry.example/threads/harbour.17')
     expect(kind).to.equal('forum')
     for (let at = 0; at < posts.length; at++) expect(text).to.include(`Post ${at}`)
+  })
+})
+
+describe('the Markdown of a thread', () => {
+  const paragraphs = PARAGRAPHS.split('\n')
+  const markdownOf = (post: (text: string) => string): string =>
+    extract(
+      `<body><main>${paragraphs.map(post).join('')}</main>`,
+      'https://forum.ferry.example/threads/harbour.17',
+    ).markdown
+
+  for (const [what, card, extra] of [
+    [
+      'in cards of software',
+      `<div class="user-details"><a href="/u/1"><img src="/1.png"></a><h4><a href="/u/1">Mara</a>
+        </h4><div>Captain</div></div><dl class="userExtras"><dt>Joined</dt><dd>2019</dd></dl>
+        <time datetime="2026-05-04">May 4, 2026</time>`,
+      '<div class="signature">Ahoy</div><div class="reactionsBar">Jo and Kim</div>',
+    ],
+    [
+      'as microdata, in a signature',
+      `<div class="votecell"><div itemprop="upvoteCount">17</div></div>
+        <div class="post-signature"><span title="2026-05-04 10:00:00Z">May 4, 2026</span>
+        <div itemprop="author" itemscope><span class="rep">2,019</span>
+        <span itemprop="name">Mara</span><span class="badge3">Captain</span></div></div>`,
+      '<div itemprop="interactionStatistic">Ahoy</div>',
+    ],
+  ] as const) {
+    it(`has who wrote each post and when, without ranks, votes and signatures: ${what}`, () => {
+      const markdown = markdownOf(
+        (text) => `<div class="post">${card}<div>${text}</div>${extra}</div>`,
+      )
+      expect(markdown.match(/Mara/g)).to.have.length(paragraphs.length)
+      expect(markdown.match(/May 4, 2026/g)).to.have.length(paragraphs.length)
+      expect(markdown).not.to.match(/Captain|2,?019|17|Ahoy|Jo and Kim/)
+      for (const text of paragraphs) expect(markdown).to.include(text.slice(3, -4))
+    })
+  }
+
+  it('has questions and answers without the comments on them', () => {
+    const comment = '<div class="comment"><p>A ferry is no ship, and a ship no ferry.</p></div>'
+    const posts = paragraphs.map(
+      (text, at) => `<div itemprop="${at === 0 ? 'mainEntity' : 'suggestedAnswer'}" itemscope
+        itemtype="https://schema.org/${at === 0 ? 'Question' : 'Answer'}">${text}${comment}</div>`,
+    )
+    const html = `<body><main itemscope itemtype="https://schema.org/QAPage">${posts.join('')}`
+    const { kind, text } = extract(html, URL_OF_PAGE)
+    expect(kind).to.equal('forum')
+    expect(text).to.equal(TEXT)
+  })
+
+  it('has short posts of who started the thread, although their class says so', () => {
+    const markdown = markdownOf((text) => `<div class="Item isOriginalPoster">${text}</div>`)
+    for (const text of paragraphs) expect(markdown).to.include(text.slice(3, -4))
   })
 })
 
