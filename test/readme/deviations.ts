@@ -14,6 +14,7 @@ export const SKIPPED_FILES: Readonly<Record<string, string>> = {
 export const REFUSED: readonly (readonly [command: RegExp, output: RegExp])[] = [
   [/ledger -- periods/, /^missing {2}over: /m],
   [/ledger -- accept-restore/, /^Not accepted: The database has all entries/m],
+  [/--witness KEY/, /Not the verifier key of a witness: KEY/],
 ]
 
 /** A placeholder for something of the reader's own, and a shell expression for it. */
