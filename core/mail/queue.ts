@@ -59,6 +59,7 @@ export class MailServerUnavailable extends Unavailable {
   readonly component = MAIL_SERVER
 }
 
+/** Mails of one run. */
 const BATCH_MAX = 20
 /** Maximum duration of an attempt, after which another process may retry. */
 const LEASE_SECONDS = 60
@@ -77,7 +78,9 @@ export async function sendMails(
 ): Promise<number> {
   await pool.query('DELETE FROM hub.mail WHERE expires_at <= now()')
   let handled = 0
-  for (const row of await leaseDueMails(pool)) {
+  for (let tried = 0; tried < BATCH_MAX; tried++) {
+    const row = await leaseDueMail(pool)
+    if (!row) break
     try {
       const mail = await mailing.compose(row)
       if (mail) {
@@ -99,18 +102,21 @@ export async function sendMails(
   return handled
 }
 
-/** Counts attempts before sending, so that a mail that crashes the process is retried later. */
-const leaseDueMails = (pool: Pool): Promise<readonly MailRow[]> =>
+/**
+ * Leases one mail, so that a slow server does not outlast the leases of others. Counts the attempt
+ * before sending, so that a mail that crashes the process is retried later.
+ */
+const leaseDueMail = (pool: Pool): Promise<MailRow | undefined> =>
   inTransaction(pool, async (client) => {
     const { rows } = await client.query<MailRow>(
       `UPDATE hub.mail m SET attempts = attempts + 1,
-         next_at = now() + make_interval(secs => $2)
+         next_at = now() + make_interval(secs => $1)
        FROM (SELECT id FROM hub.mail WHERE next_at <= now()
-         ORDER BY expires_at, next_at LIMIT $1
+         ORDER BY expires_at, next_at LIMIT 1
          FOR UPDATE SKIP LOCKED) due
        WHERE m.id = due.id
        RETURNING m.id, m.template, m.recipient, m.subject_id AS subject, m.attempts`,
-      [BATCH_MAX, LEASE_SECONDS],
+      [LEASE_SECONDS],
     )
-    return rows
+    return rows[0]
   })
