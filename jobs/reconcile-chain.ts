@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { readFirstInstant } from '../core/ledger/shards.ts'
 import type { Log } from '../core/log.ts'
 import { logFailure } from '../core/outages.ts'
 import type { Hex } from '../core/payments/chain/asset.ts'
@@ -89,9 +90,8 @@ function logResult(
 async function findFirstBlock({ pool, chain, wallets }: ReconcileDeps): Promise<bigint> {
   const [wallet = 'treasury'] = Object.keys(wallets) as WalletName[]
   const { rows } = await pool.query<{ first: Date | null }>(
-    `SELECT greatest((SELECT min(at) FROM ledger.seal WHERE seq_from = 1),
-       (SELECT min(opened_at) FROM ledger.account WHERE code LIKE $1)) AS first`,
-    [accountsOfNetwork(wallet)],
+    'SELECT greatest($2, min(opened_at)) AS first FROM ledger.account WHERE code LIKE $1',
+    [accountsOfNetwork(wallet), (await readFirstInstant(pool)) ?? null],
   )
   const { number, time } = await chain.head()
   const first = rows[0]?.first ?? time

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { createPool } from '../db/pool.ts'
 import { type OperatingFigures, readOperatingFigures } from '../finance/operating-figures.ts'
 import { RetainedCheckpoints } from '../ledger/retained-checkpoints.ts'
+import { readHeads } from '../ledger/shards.ts'
 import type { Verification } from '../ledger/verify/findings.ts'
 import { trustRetained } from '../ledger/verify/trust-retained.ts'
 import { verifyLedger } from '../ledger/verify.ts'
@@ -60,10 +61,7 @@ export async function verifyRestored(
 
 /** Returns the shards that lack entries which were posted before the backup. */
 async function findIncomplete(pool: Pool, { ledger }: Manifest): Promise<readonly number[]> {
-  const { rows } = await pool.query<{ shard: number; seq: bigint }>(
-    'SELECT shard, seq FROM ledger.head',
-  )
-  const heads = new Map(rows.map(({ shard, seq }) => [shard, seq]))
+  const heads = await readHeads(pool)
   const lost = ledger.heads.filter(({ shard, seq }) => (heads.get(shard) ?? -1n) < BigInt(seq))
   return lost.map(({ shard }) => shard)
 }

@@ -2406,8 +2406,10 @@ CREATE OR REPLACE FUNCTION hub.admit_payout_part()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  due bigint := hub.commission_due(NEW.account);
 BEGIN
-  IF NEW.rounding > hub.commission_due(NEW.account) OR NOT EXISTS (SELECT FROM ledger.journal j
+  IF NEW.rounding > due OR NOT EXISTS (SELECT 1 FROM ledger.journal j
       WHERE j.owner = NEW.account AND j.id = NEW.rounding_entry AND j.phase = 0 AND j.kind = 44
         AND j.shard = NEW.shard AND j.seq BETWEEN NEW.after_seq AND NEW.upto_seq
         AND j.accounts = ARRAY[NEW.account, 1] AND j.amounts = ARRAY[-NEW.rounding, NEW.rounding]) THEN
@@ -3452,13 +3454,8 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  SELECT max(j.at) + make_interval(hours => p_rules.credit_hours) INTO until
-    FROM ledger.journal j
-    WHERE j.kind = 40 AND j.at > moment - make_interval(hours => p_rules.credit_hours)
-      AND EXISTS (SELECT FROM unnest(j.accounts, j.amounts) u(account, amount)
-        JOIN ledger.account a ON a.id = u.account
-        WHERE u.amount > 0 AND a.code LIKE 'liabilities:providers:%'
-          AND split_part(a.code, ':', 3) = p_provider);
+  until := ledger.credited_at(p_provider, moment - make_interval(hours => p_rules.credit_hours))
+    + make_interval(hours => p_rules.credit_hours);
   IF until IS NOT NULL THEN
     rule := 'manual_credit';
     RETURN NEXT;
@@ -4866,6 +4863,23 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.apply(smallint,smallint[],bigint[],uuid[],bigint[],smallint[],bigint[],smallint[],integer[],integer[],integer[],integer[],bigint[],boolean) TO hub_finance;
 
+CREATE OR REPLACE FUNCTION ledger.balance_after(p_account bigint, p_shard smallint, p_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  reached bigint;
+  held numeric;
+BEGIN
+  SELECT s.seq_to, s.credits - s.debits INTO reached, held FROM ledger.snapshot s
+    WHERE s.account = p_account AND s.shard = p_shard AND s.seq_to <= p_seq ORDER BY s.seq_to DESC LIMIT 1;
+  RETURN coalesce(held, 0) + coalesce((SELECT sum(n.amount)
+    FROM ledger.next_entries(p_account, p_shard, coalesce(reached, 0), p_seq, 1000000000) n), 0);
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.balance_after(bigint,smallint,bigint) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.balance_after(bigint,smallint,bigint) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.balances_hash(p_shard smallint, p_after bigint, p_upto bigint)
  RETURNS bytea
  LANGUAGE sql
@@ -4930,6 +4944,23 @@ AS $function$
   FROM unnest(p_accounts, p_balances) b(account, balance) JOIN ledger.account a ON a.id = b.account
   WHERE b.balance <> 0 GROUP BY 1, 2 $function$;
 GRANT EXECUTE ON FUNCTION ledger.by_group(bigint[],numeric[]) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.charges_between(p_account bigint, p_shard smallint, p_after bigint, p_upto bigint)
+ RETURNS TABLE(payee bigint, entries bigint, first_seq bigint, last_seq bigint, amount bigint)
+ LANGUAGE plpgsql
+ STABLE ROWS 100
+AS $function$
+DECLARE
+  ids record;
+BEGIN
+  SELECT i.* INTO ids FROM ledger.ids_between(p_shard, p_after + 1, p_upto) i;
+  RETURN QUERY SELECT j.payee, count(*), min(j.seq), max(j.seq), sum(j.amount)::bigint FROM ledger.journal j
+    WHERE j.owner = p_account AND j.id BETWEEN ids.id_first AND ids.id_last
+      AND j.phase = 2 AND j.kind = 2 AND j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto
+    GROUP BY j.payee;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.charges_between(bigint,smallint,bigint,bigint) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.charges_between(bigint,smallint,bigint,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.check_debt(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[], p_meta jsonb)
  RETURNS void
@@ -5127,6 +5158,19 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.close_period(date,text) TO hub_finance;
 
+CREATE OR REPLACE FUNCTION ledger.credited_at(p_provider text, p_since timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT max(j.at)
+  FROM ledger.journal j CROSS JOIN LATERAL unnest(j.accounts, j.amounts) u(account, amount)
+  JOIN ledger.account a ON a.id = u.account
+  WHERE j.kind = 40 AND j.at > p_since AND u.amount > 0
+    AND a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = p_provider $function$;
+GRANT EXECUTE ON FUNCTION ledger.credited_at(text,timestamp with time zone) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.credited_at(text,timestamp with time zone) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.cut(p_at timestamp with time zone, p_shard smallint DEFAULT '-1'::integer, p_seq bigint DEFAULT 0)
  RETURNS TABLE(shard smallint, seq bigint, chunk_to bigint)
  LANGUAGE sql
@@ -5156,6 +5200,17 @@ BEGIN
     EXECUTE format('ALTER TABLE %s ENABLE TRIGGER append_only_truncate', name);
   END LOOP;
 END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.earnings_of(p_provider text)
+ RETURNS TABLE(service text, owed bigint)
+ LANGUAGE sql
+ STABLE ROWS 10
+AS $function$
+  SELECT split_part(a.code, ':', 4), sum(b.balance)::bigint
+  FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+  WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = p_provider GROUP BY 1 $function$;
+GRANT EXECUTE ON FUNCTION ledger.earnings_of(text) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.earnings_of(text) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.end_days(p_limit integer)
  RETURNS integer
@@ -5219,6 +5274,35 @@ BEGIN
   RETURN made;
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.ensure_partitions(integer) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.entries_of(p_owners bigint[], p_ids uuid[])
+ RETURNS SETOF ledger.journal
+ LANGUAGE sql
+ STABLE ROWS 10
+AS $function$
+  SELECT j.* FROM unnest(p_owners, p_ids) w(owner, id)
+  JOIN ledger.journal j ON j.owner = w.owner AND j.id = w.id $function$;
+GRANT EXECUTE ON FUNCTION ledger.entries_of(bigint[],uuid[]) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.entries_of(bigint[],uuid[]) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.entry_at(p_shard smallint, p_seq bigint)
+ RETURNS SETOF ledger.journal
+ LANGUAGE sql
+ STABLE ROWS 1
+AS $function$
+  SELECT * FROM ledger.journal j WHERE j.shard = p_shard AND j.seq = p_seq LIMIT 1 $function$;
+GRANT EXECUTE ON FUNCTION ledger.entry_at(smallint,bigint) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.entry_at(smallint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.entry_of(p_shard smallint, p_owner bigint, p_id uuid, p_phase smallint)
+ RETURNS SETOF ledger.journal
+ LANGUAGE sql
+ STABLE ROWS 1
+AS $function$
+  SELECT * FROM ledger.journal j
+  WHERE j.shard = p_shard AND j.owner = p_owner AND j.id = p_id AND j.phase = p_phase LIMIT 1 $function$;
+GRANT EXECUTE ON FUNCTION ledger.entry_of(smallint,bigint,uuid,smallint) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.entry_of(smallint,bigint,uuid,smallint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.explain(k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], bps smallint[], endpoint integer[], price_version integer[], guard_n integer[], guard bigint[], base bigint, instant timestamp with time zone, first uuid, final uuid)
  RETURNS smallint[]
@@ -5632,6 +5716,20 @@ BEGIN
   END LOOP;
   RETURN false;
 END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.owed_refunds(p_account bigint, p_shard smallint, p_after bigint, p_before bigint)
+ RETURNS TABLE(seq bigint, amount bigint)
+ LANGUAGE sql
+ STABLE ROWS 10
+AS $function$
+  SELECT r.seq, 0::bigint FROM ledger.journal r
+  WHERE r.shard = p_shard AND r.seq > p_after AND r.seq < p_before
+    AND r.kind IN (29, 43) AND 9 = ANY (r.accounts) AND NOT p_account = ANY (r.accounts)
+    AND (r.kind = 43 AND r.owner = p_account OR EXISTS (SELECT 1 FROM ledger.journal s
+      WHERE s.shard = p_shard AND s.owner = r.owner AND s.id = r.id AND s.phase = 2
+        AND s.payee = p_account)) $function$;
+GRANT EXECUTE ON FUNCTION ledger.owed_refunds(bigint,smallint,bigint,bigint) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.owed_refunds(bigint,smallint,bigint,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.owners_of(p_id uuid)
  RETURNS TABLE(owner bigint, shard smallint, seq bigint)

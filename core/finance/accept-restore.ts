@@ -3,6 +3,7 @@ import { type Actor, withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import type { Note } from '../ledger/checkpoint.ts'
 import type { RetainedCheckpoints } from '../ledger/retained-checkpoints.ts'
+import { readHeads } from '../ledger/shards.ts'
 import { parseHeadsNote } from '../ledger/transparency/heads-note.ts'
 import { HEADS } from '../ledger/transparency/signed-tree.ts'
 import { StoredTree } from '../ledger/transparency/stored-tree.ts'
@@ -69,12 +70,9 @@ const describeNote = ({ shard, seq, at, audit }: Note) => ({
 
 /** Reads the last entry of each shard and the last line of the audit log. */
 async function readEnds(pool: Pool) {
-  const { rows } = await pool.query<{ shard: number; seq: bigint; lines: bigint }>(
-    `SELECT h.shard, h.seq, (SELECT coalesce(max(a.seq), 0) FROM hub.audit a) AS lines
-     FROM ledger.head h`,
+  const heads = await readHeads(pool)
+  const { rows: audit } = await pool.query<{ lines: bigint }>(
+    'SELECT coalesce(max(seq), 0) AS lines FROM hub.audit',
   )
-  return {
-    heads: new Map(rows.map(({ shard, seq }) => [shard, seq])),
-    lines: rows[0]?.lines ?? 0n,
-  }
+  return { heads, lines: audit[0]!.lines }
 }

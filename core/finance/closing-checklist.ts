@@ -1,4 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
+import { readShards } from '../ledger/shards.ts'
+import { countUnbalanced } from '../ledger/trial-balance.ts'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
 import { isEthValued } from './revaluation.ts'
 
@@ -40,22 +42,15 @@ export interface ChecklistItem {
   readonly open: bigint
 }
 
+type HubItems = Record<Exclude<ChecklistItemName, 'balanced' | 'verified' | 'revalued'>, bigint>
+
 /** Age of unverified entries that shows that verification, which runs every minute, fails. */
 const VERIFICATION_MINUTES = 10
 
 const CHECKLIST = `
   SELECT (e.at > clock_timestamp())::integer::bigint AS over,
-    (SELECT count(*) FROM (SELECT FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
-      GROUP BY a.asset HAVING sum(b.balance) <> 0) wrong) AS balanced,
-    (SELECT coalesce(sum(greatest(0, s.seq - c.seq)), 0)::bigint FROM ledger.head h
-      CROSS JOIN LATERAL (SELECT coalesce(max(k.seq), 0) AS seq FROM ledger.checkpoint k
-        WHERE k.shard = h.shard) c
-      CROSS JOIN LATERAL (SELECT coalesce((SELECT s.seq_to FROM ledger.seal s
-        WHERE s.shard = h.shard
-          AND s.at < greatest(e.at, clock_timestamp() - make_interval(mins => $2))
-        ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) AS seq) s)
-      + coalesce((SELECT cardinality(v.failures || v.full_failures) FROM ledger.verification v), 0)
-      AS verified,
+    coalesce((SELECT cardinality(v.failures || v.full_failures) FROM ledger.verification v), 0)
+      ::bigint AS failures,
     (SELECT count(*) FROM hub.reconciliation_exception x
       LEFT JOIN (SELECT r.wallet, min(r.to_block) AS block FROM hub.reconciliation r
         WHERE r.block_time >= e.at GROUP BY r.wallet) b ON b.wallet = x.wallet
@@ -66,17 +61,29 @@ const CHECKLIST = `
       + (SELECT count(*) FROM hub.payout WHERE state = 'started' AND started_at < e.at) AS payments
   FROM (SELECT ($1::date + interval '1 month') AT TIME ZONE 'UTC' AS at) e`
 
+/** Counts the entries of a shard that are older than `$3` minutes and not verified. */
+const UNVERIFIED = `
+  SELECT greatest(0, coalesce((SELECT s.seq_to FROM ledger.seal s WHERE s.shard = $1
+      AND s.at < greatest(($2::date + interval '1 month') AT TIME ZONE 'UTC',
+        clock_timestamp() - make_interval(mins => $3))
+      ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0)
+    - coalesce((SELECT max(k.seq) FROM ledger.checkpoint k WHERE k.shard = $1), 0)) AS entries`
+
 /** Reads the conditions for closing a month. @param month `2026-11` */
 export async function closingChecklist(
   client: Pool | ClientBase,
   month: string,
 ): Promise<readonly ChecklistItem[]> {
-  const { rows } = await client.query<Record<Exclude<ChecklistItemName, 'revalued'>, bigint>>(
-    CHECKLIST,
-    [`${month}-01`, VERIFICATION_MINUTES],
-  )
+  const first = `${month}-01`
+  const { rows } = await client.query<HubItems & { failures: bigint }>(CHECKLIST, [first])
+  const { failures: verified, ...hub } = rows[0]!
+  const balanced = BigInt(await countUnbalanced(client))
   const revalued = (await isEthValued(client, month)) ? 0n : 1n
-  const open = { ...rows[0]!, revalued }
+  const open = { ...hub, balanced, verified, revalued }
+  for (const shard of await readShards(client)) {
+    const values = [shard, first, VERIFICATION_MINUTES]
+    open.verified += (await client.query<{ entries: bigint }>(UNVERIFIED, values)).rows[0]!.entries
+  }
   return NAMES.map((name) => {
     const [description, advice] = ITEMS[name]
     return { name, description, advice, open: open[name] }

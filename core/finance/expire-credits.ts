@@ -2,10 +2,12 @@ import type { Pool, PoolClient } from 'pg'
 import type { Clock } from '../clock.ts'
 import { inTransaction } from '../db/transaction.ts'
 import { uuidv7 } from '../ids.ts'
+import { readBalances } from '../ledger/account-balances.ts'
 import { ledgerInTransaction, type PostingLedger } from '../ledger/in-transaction.ts'
+import { readHeads } from '../ledger/shards.ts'
 import type { Mail, MailRequest } from '../mail/queue.ts'
 import { creditsExpiringMail } from '../mail/templates.ts'
-import { dollars, json, type Micros, micros } from '../money.ts'
+import { dollars, json, micros } from '../money.ts'
 import { mailOwner } from '../providers/notify-owner.ts'
 import { emit } from '../webhooks/events.ts'
 
@@ -28,6 +30,8 @@ export interface ExpiryDeps {
 const AUTHOR = 'expire-credits'
 /** Limit of one run; the next run continues. */
 const NOTICES_MAX = 1_000
+/** Above the number of every entry. */
+const NO_END = 9_223_372_036_854_775_807n
 
 /**
  * Notifies holders of credits that will expire, and posts those of due notices as income. The
@@ -89,7 +93,7 @@ interface DueNotice {
   readonly principal: string
   readonly amount: bigint
   readonly shard: number
-  /** Unspent credits that expired, and the last entry of the shard, of the same moment. */
+  /** Unspent credits that expired, which include all entries up to `seq` of the shard. */
   readonly expired: bigint
   readonly seq: bigint
 }
@@ -102,13 +106,14 @@ async function lapseDue({ pool, ledger }: ExpiryDeps, stopping?: AbortSignal): P
   )
   let ended = 0
   for (const { before } of moments) {
+    const heads = await readHeads(pool)
     const { rows } = await pool.query<DueNotice>(
       `SELECT n.id, n.principal, n.amount, p.shard, coalesce(e.amount, 0) AS expired, h.seq
        FROM hub.lapse_notice n JOIN hub.principal p ON p.id = n.principal
-       JOIN ledger.head h ON h.shard = p.shard
+       JOIN unnest($2::smallint[], $3::bigint[]) h(shard, seq) ON h.shard = p.shard
        LEFT JOIN hub.expired_credits($1) e ON e.principal = n.principal
        WHERE n.done_at IS NULL AND n.due_at <= clock_timestamp() AND n.bought_before = $1`,
-      [before],
+      [before, [...heads.keys()], [...heads.values()]],
     )
     for (const notice of rows) {
       if (stopping?.aborted) return ended
@@ -119,8 +124,8 @@ async function lapseDue({ pool, ledger }: ExpiryDeps, stopping?: AbortSignal): P
 }
 
 interface CreditsAccount {
+  readonly id: bigint
   readonly code: string
-  readonly balance: Micros
   /** True if an entry changed it since the expired credits were computed. */
   readonly changed: boolean
 }
@@ -139,20 +144,23 @@ async function lapse(
   if (open.rowCount !== 1) return false
   await client.query('SELECT ledger.hold_still(ARRAY[$1::smallint])', [shard])
   const { rows: accounts } = await client.query<CreditsAccount>(
-    `SELECT a.code, b.balance,
-       EXISTS (SELECT 1 FROM ledger.next_entries(a.id, b.shard, $3, h.seq, 1)) AS changed
+    `SELECT a.id, a.code,
+       EXISTS (SELECT 1 FROM ledger.next_entries(a.id, $2, $3, ${NO_END}, 1)) AS changed
      FROM hub.api_key k JOIN ledger.account a ON a.id = k.credits
-     JOIN ledger.balance b ON b.account = a.id AND b.shard = $2
-     JOIN ledger.head h ON h.shard = b.shard
      WHERE k.principal = $1 AND k.parent IS NULL ORDER BY k.created_at, k.id`,
     [principal, shard, seq],
   )
   if (accounts.some(({ changed }) => changed)) return false
+  const balances = await readBalances(
+    client,
+    accounts.map((account) => ({ credits: account.id, shard })),
+  )
   const poster = ledgerInTransaction(ledger, client)
   let left = expired < amount ? expired : amount
   const lapsed = left
   const reason = `Credits from before ${before.toISOString()} expired.`
-  for (const { code, balance } of accounts) {
+  for (const { id: account, code } of accounts) {
+    const balance = balances.get(account) ?? 0n
     const part = micros(balance < left ? balance : left)
     if (part === 0n) continue
     left -= part

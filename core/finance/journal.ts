@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Account, Asset } from '../ledger/events.ts'
 import type { StatementLine } from '../ledger/history/statement.ts'
+import { readCut, readHeads } from '../ledger/shards.ts'
 import type { CallRecord } from '../usage/call-records.ts'
 import { type CallState, callState } from '../usage/call-state.ts'
 
@@ -20,19 +21,25 @@ export interface JournalEntryView extends Omit<StatementLine, 'amount' | 'contra
 const ISO_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
 
 /**
- * SQL columns of `JournalEntryView`, from `ledger.journal j` and `ledger.kind k`. Looks up each
- * account separately: the planner does not know that an entry has few legs and would scan all.
+ * SQL that reads entries as `JournalEntryView`. Looks up each account separately: the planner does
+ * not know that an entry has few legs and would scan all. Reads the entries first, because Citus
+ * cannot join them with calls.
+ * @param entries query of rows of `ledger.journal`
  */
-const ENTRY_SELECT = `j.shard, j.seq, j.id, k.event, j.meta,
-  to_char(j.at AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "bookedAt",
-  to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "valueAt",
-  (SELECT coalesce(json_agg(json_build_object('account', a.code, 'asset', a.asset,
-      'amount', l.amount::text) ORDER BY l.n), '[]')
-    FROM ledger.legs(j) l CROSS JOIN LATERAL (SELECT c.code, s.code AS asset
-      FROM ledger.account c JOIN ledger.asset s ON s.id = c.asset
-      WHERE c.id = l.account LIMIT 1) a) AS postings,
-  coalesce((SELECT c.id FROM hub.call c WHERE c.id = j.id),
-    (SELECT c.id FROM hub.call c WHERE c.entry = j.id AND c.entry <> c.id LIMIT 1)) AS call`
+const viewSql = (entries: string, order: string): string => `
+  WITH j AS MATERIALIZED (${entries})
+  SELECT j.shard, j.seq, j.id, k.event, j.meta,
+    to_char(j.at AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "bookedAt",
+    to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "valueAt",
+    (SELECT coalesce(json_agg(json_build_object(
+        'account', (SELECT a.code FROM ledger.account a WHERE a.id = l.account),
+        'asset', (SELECT s.code FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset
+          WHERE a.id = l.account),
+        'amount', l.amount::text) ORDER BY l.n), '[]')
+      FROM ledger.legs(ROW(j.*)::ledger.journal) l) AS postings,
+    coalesce((SELECT c.id FROM hub.call c WHERE c.id = j.id),
+      (SELECT c.id FROM hub.call c WHERE c.entry = j.id AND c.entry <> c.id LIMIT 1)) AS call
+  FROM j JOIN ledger.kind k ON k.id = j.kind ORDER BY ${order}`
 
 /** Sequence number, by shard, before which the next page starts. */
 export type JournalCursor = readonly bigint[]
@@ -59,20 +66,13 @@ const SCANNED_ENTRIES_MAX = 10_000n
 /** Higher kinds are indexed by `journal_rare`. */
 const COMMON_KIND_MAX = 3
 
-const SHARD_BOUNDS = `
-  SELECT h.shard,
-    least(h.seq, CASE WHEN $2::timestamptz IS NULL THEN h.seq ELSE coalesce((SELECT s.seq_to
-      FROM ledger.seal s WHERE s.shard = h.shard AND s.at < $2
-      ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) END) AS last,
-    CASE WHEN $1::timestamptz IS NULL THEN 0::bigint ELSE coalesce((SELECT s.seq_to
-      FROM ledger.seal s WHERE s.shard = h.shard AND s.at < $1
-      ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) END AS first
-  FROM ledger.head h ORDER BY h.shard`
-
-const pageQuery = (condition: string): string => `
-  SELECT ${ENTRY_SELECT} FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
-  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND ${condition}
-  ORDER BY j.seq DESC LIMIT $5`
+const pageQuery = (condition: string): string =>
+  viewSql(
+    `SELECT j.* FROM ledger.journal j
+     WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND ${condition}
+     ORDER BY j.seq DESC LIMIT $5`,
+    'j.seq DESC',
+  )
 const SCAN_PAGE = pageQuery('($4::smallint IS NULL OR j.kind = $4)')
 const RARE_PAGE = pageQuery(`j.kind = $4 AND j.kind > ${COMMON_KIND_MAX}`)
 const AUTHOR_PAGE = pageQuery(
@@ -86,15 +86,18 @@ const AUTHOR_PAGE = pageQuery(
  */
 export async function listEntries(pool: Pool, filter: JournalFilter): Promise<JournalPage> {
   const { event, author, from, to, limit, before } = filter
-  const values = [from ?? null, to ?? null]
-  const [{ rows: bounds }, kind] = await Promise.all([
-    pool.query<{ shard: number; first: bigint; last: bigint }>(SHARD_BOUNDS, values),
+  const [heads, firsts, lasts, kind] = await Promise.all([
+    readHeads(pool),
+    from && readCut(pool, from),
+    to && readCut(pool, to),
     event === undefined ? null : findKind(pool, event),
   ])
   if (kind === undefined) return { entries: [], next: undefined }
   const isRare = author !== undefined || (kind !== null && kind > COMMON_KIND_MAX)
   const scans = await Promise.all(
-    bounds.map(async ({ shard, first, last }) => {
+    [...heads].map(async ([shard, head]) => {
+      const first = firsts?.get(shard) ?? 0n
+      const last = lesser(head, lasts?.get(shard) ?? head)
       const top = before?.[shard] === undefined ? last : lesser(last, before[shard])
       const bottom =
         !isRare && top - SCANNED_ENTRIES_MAX > first ? top - SCANNED_ENTRIES_MAX : first
@@ -214,10 +217,11 @@ export async function findTrail(
 /** Reads all entries with these ids, in the order of posting. */
 async function readEntriesOf(pool: Pool, ids: readonly string[]): Promise<JournalEntryView[]> {
   const { rows } = await pool.query<JournalEntryView>(
-    `SELECT ${ENTRY_SELECT}
-     FROM unnest($1::uuid[]) w(id) CROSS JOIN LATERAL ledger.owners_of(w.id) o
-     JOIN ledger.journal j ON j.shard = o.shard AND j.seq = o.seq
-     JOIN ledger.kind k ON k.id = j.kind ORDER BY j.at, j.shard, j.seq`,
+    viewSql(
+      `SELECT j.* FROM unnest($1::uuid[]) w(id) CROSS JOIN LATERAL ledger.owners_of(w.id) o
+       CROSS JOIN LATERAL ledger.entry_at(o.shard, o.seq) j`,
+      'j.at, j.shard, j.seq',
+    ),
     [ids],
   )
   return rows

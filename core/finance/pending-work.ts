@@ -1,4 +1,6 @@
 import type { Pool } from 'pg'
+import { readSnapshot } from '../db/transaction.ts'
+import { countUnbalanced } from '../ledger/trial-balance.ts'
 import type { NetworkFinality } from '../payments/networks.ts'
 import { overdueThresholds } from '../payments/operations/forecast.ts'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
@@ -26,11 +28,8 @@ export interface PendingWork {
   readonly paused: boolean
 }
 
-/** One statement, so that all counts are of the same instant. */
 const PENDING_WORK = `
-  SELECT NOT EXISTS (SELECT 1 FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
-      GROUP BY a.asset HAVING sum(b.balance) <> 0) AS sound,
-    coalesce((SELECT failures || full_failures FROM ledger.verification), '{}') AS failures,
+  SELECT coalesce((SELECT failures || full_failures FROM ledger.verification), '{}') AS failures,
     (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
     p.payments, p.overdue,
     (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed') AS proposals,
@@ -65,6 +64,9 @@ export async function pendingWork(
     tiers.map(({ ms }) => ms),
     RECENT_DAYS,
   ]
-  const { rows } = await pool.query<PendingWork>(PENDING_WORK, values)
-  return rows[0]!
+  return readSnapshot(pool, async (client) => {
+    const sound = (await countUnbalanced(client)) === 0
+    const { rows } = await client.query<Omit<PendingWork, 'sound'>>(PENDING_WORK, values)
+    return { sound, ...rows[0]! }
+  })
 }

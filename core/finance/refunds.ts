@@ -119,17 +119,18 @@ async function findRefundable(client: ClientBase, call: string): Promise<Charge>
   const id = paid[0]?.entry ?? call
   const owners = await findOwners(client, id)
   const { rows } = await client.query<Charge>(
-    `SELECT j.id, a.code AS payer, p.code AS payee, j.amount AS charged, NULL AS wallet,
+    `WITH j AS MATERIALIZED (SELECT j.id, j.owner, j.payee, j.amount, j.kind
+       FROM ledger.journal j WHERE j.owner = ANY ($1) AND j.id = $2
+         AND (j.phase = 2 AND j.kind = 2 AND j.asset = 1 OR j.phase = 0 AND j.kind = 18))
+     SELECT j.id, a.code AS payer, p.code AS payee, j.amount AS charged, NULL AS wallet,
        NULL AS principal
-     FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
-     JOIN ledger.account p ON p.id = j.payee
-     WHERE j.owner = ANY ($1) AND j.id = $2 AND j.phase = 2 AND j.kind = 2 AND j.asset = 1
+     FROM j JOIN ledger.account a ON a.id = j.owner JOIN ledger.account p ON p.id = j.payee
+     WHERE j.kind = 2
      UNION ALL
      SELECT j.id, $3, p.code, c.amount, c.payer,
        (SELECT w.id FROM hub.principal w WHERE w.wallet_address = c.payer)
-     FROM ledger.journal j JOIN ledger.account p ON p.id = j.owner
-     JOIN hub.payment_claim c ON c.id = j.id
-     WHERE j.owner = ANY ($1) AND j.id = $2 AND j.phase = 0 AND j.kind = 18`,
+     FROM j JOIN ledger.account p ON p.id = j.owner JOIN hub.payment_claim c ON c.id = j.id
+     WHERE j.kind = 18`,
     [owners, id, SUSPENSE],
   )
   const [charge] = rows

@@ -174,22 +174,20 @@ const positive = (amount: bigint): Micros => micros(amount > 0n ? amount : 0n)
 async function readValuedGwei(client: ClientBase, to: Date): Promise<bigint> {
   // One revaluation at a time: each starts from the value that the previous one left.
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended('holdings.revalued', 0))")
-  const { rows } = await client.query<{
-    early: boolean
-    closed: boolean
-    later: boolean
-    valued: bigint
-  }>(
-    `SELECT $1 > clock_timestamp() AS early,
-       coalesce($1 <= ledger.open_since(), false) AS closed,
-       coalesce(bool_or(coalesce(j.effective_at, j.at) >= $1), false) AS later,
+  const { rows: states } = await client.query<{ early: boolean; closed: boolean }>(
+    'SELECT $1 > clock_timestamp() AS early, coalesce($1 <= ledger.open_since(), false) AS closed',
+    [to],
+  )
+  const { early, closed } = states[0]!
+  const { rows } = await client.query<{ later: boolean; valued: bigint }>(
+    `SELECT coalesce(bool_or(coalesce(j.effective_at, j.at) >= $1), false) AS later,
        coalesce(max((j.meta ->> 'contributed_gwei')::bigint), 0) AS valued
      FROM ledger.head h LEFT JOIN ledger.journal j ON j.shard = h.shard
        AND j.kind > 3 AND j.kind = (SELECT k.id FROM ledger.kind k
          WHERE k.event = 'holdings.revalued')`,
     [to],
   )
-  const { early, closed, later, valued } = rows[0]!
+  const { later, valued } = rows[0]!
   if (early) throw new Fault('not_booked', 'The month is not over.')
   if (closed) throw new Fault('not_booked', 'The month is closed: value the ETH before closing.')
   if (later)

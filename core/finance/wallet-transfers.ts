@@ -181,9 +181,9 @@ async function postGas(
   const id = derivedUuid(mined.time, `gas ${meta.tx}`)
   const transfer = { id, from: ETH_OUTSIDE, to: GAS, asset: 'GWEI' } as const
   const { rows } = await client.query<{ amount: bigint }>(
-    `SELECT (SELECT max(u) FROM unnest(amounts) u) AS amount FROM ledger.journal
-     WHERE owner = $1 AND id = $2 AND phase = 0`,
-    [owner.id, id],
+    `SELECT (SELECT max(u) FROM unnest(j.amounts) u) AS amount
+     FROM ledger.entry_of($1, $2, $3, 0::smallint) j`,
+    [owner.shard, owner.id, id],
   )
   if (rows[0]) return { entry: { ...transfer, amount: rows[0].amount }, fresh: false }
   const amount = await addWholeGwei(client, wallet, wei, mined.block)

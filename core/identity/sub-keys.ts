@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
-import { readBalances } from '../ledger/account-balances.ts'
+import { readBalances, type ShardAccount } from '../ledger/account-balances.ts'
 import type { Caller } from './keys.ts'
 import { issueSecret, type NewKey } from './secret.ts'
 
@@ -234,13 +234,14 @@ export async function findCreditsAccount(
   pool: Pool,
   manager: KeyManager,
   keyId: string,
-): Promise<bigint> {
-  const { rows } = await pool.query<{ credits: bigint }>(
-    `SELECT credits FROM hub.api_key WHERE ${IS_MANAGED} AND credits IS NOT NULL`,
+): Promise<ShardAccount> {
+  const { rows } = await pool.query<ShardAccount>(
+    `SELECT k.credits AS id, (SELECT p.shard FROM hub.principal p WHERE p.id = k.principal) AS shard
+     FROM hub.api_key k WHERE ${IS_MANAGED} AND credits IS NOT NULL`,
     [manager, keyId],
   )
   if (!rows[0]) throw keyNotFound()
-  return rows[0].credits
+  return rows[0]
 }
 
 /** Permanently revokes a key and its sub-keys, within a second. @throws Fault `not_found` */

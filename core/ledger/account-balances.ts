@@ -1,4 +1,8 @@
 import type { Pool } from 'pg'
+import type { AccountRef } from './ledger.ts'
+
+/** Account with entries on one shard. */
+export type ShardAccount = Pick<AccountRef, 'id' | 'shard'>
 
 /** Account with a balance, and the shard that has it. */
 export interface CreditsPlace {

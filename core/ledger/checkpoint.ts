@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { type Keyring, parseSignedNote, type SignedText, signNote } from '../crypto/signed-note.ts'
 import type { SigningKey } from '../crypto/signing-key.ts'
+import { readShards } from './shards.ts'
 
 /**
  * Verified state of a shard at one sequence number. Signed, it is a C2SP tlog-checkpoint in a C2SP
@@ -141,11 +142,14 @@ export async function publishedCheckpoints(
   pool: Pick<Pool, 'query'>,
   before?: Date,
 ): Promise<readonly string[]> {
-  const { rows } = await pool.query<{ note: string }>(
-    `SELECT c.note FROM ledger.head h CROSS JOIN LATERAL (
-       SELECT note FROM ledger.checkpoint c WHERE c.shard = h.shard AND c.at < $1
-       ORDER BY c.seq DESC, c.audit DESC LIMIT 1) c ORDER BY h.shard`,
-    [before ?? 'infinity'],
-  )
-  return rows.map(({ note }) => note)
+  const notes: string[] = []
+  for (const shard of await readShards(pool)) {
+    const { rows } = await pool.query<{ note: string }>(
+      `SELECT note FROM ledger.checkpoint WHERE shard = $1 AND at < $2
+       ORDER BY seq DESC, audit DESC LIMIT 1`,
+      [shard, before ?? 'infinity'],
+    )
+    notes.push(...rows.map(({ note }) => note))
+  }
+  return notes
 }

@@ -3,6 +3,7 @@ import { readSnapshot } from '../db/transaction.ts'
 import type { Account } from './events.ts'
 import type { AccountBalance } from './export/plan.ts'
 import { balancesAt } from './history/balance.ts'
+import { readFirstInstant } from './shards.ts'
 
 /**
  * Account under which reports and openings show the net income of a year. It is computed, never
@@ -27,10 +28,9 @@ export async function earningsByYear(
   resultAt: (instant: Date) => Promise<bigint>,
 ): Promise<ReadonlyMap<number, bigint>> {
   const { rows } = await client.query<{ first: number; last: number }>(
-    `SELECT extract(year FROM coalesce(min(s.at), now()) AT TIME ZONE 'UTC')::integer AS first,
-       extract(year FROM now() AT TIME ZONE 'UTC')::integer AS last
-     FROM ledger.head h CROSS JOIN LATERAL (SELECT s.at FROM ledger.seal s
-       WHERE s.shard = h.shard ORDER BY s.at LIMIT 1) s`,
+    `SELECT extract(year FROM coalesce($1, now()) AT TIME ZONE 'UTC')::integer AS first,
+       extract(year FROM now() AT TIME ZONE 'UTC')::integer AS last`,
+    [(await readFirstInstant(client)) ?? null],
   )
   const earnings = new Map<number, bigint>()
   const { first, last } = rows[0]!

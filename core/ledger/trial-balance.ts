@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Account, Asset } from './events.ts'
 
 /** Balance of an account over all shards, in units of its asset, credit-positive. */
@@ -18,6 +18,15 @@ export async function trialBalance(pool: Pool): Promise<TrialBalanceRow[]> {
      GROUP BY a.id, s.code ORDER BY a.code COLLATE "C"`,
   )
   return rows.map((row) => ({ ...row, balance: BigInt(row.balance) }))
+}
+
+/** Counts the assets whose debits and credits are not equal: zero if the ledger is sound. */
+export async function countUnbalanced(database: Pool | ClientBase): Promise<number> {
+  const { rowCount } = await database.query(
+    `SELECT a.asset FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
+     GROUP BY a.asset HAVING sum(b.balance) <> 0`,
+  )
+  return rowCount ?? 0
 }
 
 /** Sums a trial balance for each asset: zero if the ledger is sound. */

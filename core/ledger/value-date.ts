@@ -1,21 +1,17 @@
 import type { ClientBase, Pool } from 'pg'
+import { readFirstInstant } from './shards.ts'
 
 /** A value date on which nothing can have happened in the ledger; the message says why. */
 export class ImpossibleValueDate extends RangeError {
   override readonly name = 'ImpossibleValueDate'
 }
 
-/** SQL expression: first instant of the day of the ledger's first entry, or of today. */
-const FIRST_DAY = `date_trunc('day', coalesce((SELECT min(s.at) FROM ledger.head h
-  CROSS JOIN LATERAL (SELECT s.at FROM ledger.seal s WHERE s.shard = h.shard
-    ORDER BY s.at LIMIT 1) s), now()), 'UTC')`
-
 /** Refuses dates in the future and before the ledger's first day. @throws ImpossibleValueDate */
 export async function assertPossible(client: Pool | ClientBase, valueDate: Date): Promise<void> {
   const { rows } = await client.query<{ early: boolean; late: boolean; first: Date }>(
     `SELECT $1 < f.day AS early, $1 > clock_timestamp() AS late, f.day AS first
-     FROM (SELECT ${FIRST_DAY} AS day) f`,
-    [valueDate],
+     FROM (SELECT date_trunc('day', coalesce($2, now()), 'UTC') AS day) f`,
+    [valueDate, (await readFirstInstant(client)) ?? null],
   )
   const { early, late, first } = rows[0]!
   if (late) throw new ImpossibleValueDate('the value date is in the future')
@@ -42,7 +38,7 @@ export async function readUsedValueDate(
     `SELECT coalesce(j.effective_at, j.at) AS date,
        CASE WHEN j.id IS NULL THEN $2 < ledger.open_since() ELSE j.meta ? 'value_date' END AS closed
      FROM (SELECT) one LEFT JOIN (SELECT j.* FROM ledger.owners_of($1) o
-       JOIN ledger.journal j ON j.shard = o.shard AND j.seq = o.seq LIMIT 1) j ON true`,
+       CROSS JOIN LATERAL ledger.entry_at(o.shard, o.seq) j LIMIT 1) j ON true`,
     [id, requested],
   )
   const { date, closed } = rows[0]!

@@ -112,9 +112,11 @@ async function findShard(
 /** Returns the shard where an entry was posted; undefined if it was not. */
 async function postedShard(client: PoolClient, id: string): Promise<number | undefined> {
   const { rows } = await client.query<{ shard: number }>(
-    `SELECT j.shard FROM ledger.account a
-     JOIN ledger.journal j ON j.owner = a.id AND j.id = $1 AND j.phase = 0
-     WHERE a.code LIKE 'assets:usdc:%' OR a.code = 'liabilities:suspense'`,
+    `SELECT j.shard FROM (SELECT array_agg(a.id) AS owners FROM ledger.account a
+       WHERE a.code LIKE 'assets:usdc:%' OR a.code = 'liabilities:suspense') w
+     CROSS JOIN LATERAL
+       ledger.entries_of(w.owners, array_fill($1::uuid, ARRAY[cardinality(w.owners)])) j
+     WHERE j.phase = 0`,
     [id],
   )
   return rows[0]?.shard

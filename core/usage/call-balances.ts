@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { ShardAccount } from '../ledger/account-balances.ts'
 import { readHistory } from './history.ts'
 
 /** Position in the history of credits: a call, and the balance before it in microdollars. */
@@ -17,7 +18,7 @@ const ENTRIES_MAX = 500
  */
 export async function readCallBalances(
   pool: Pool,
-  credits: bigint,
+  credits: ShardAccount,
   calls: readonly string[],
   after?: BalancePosition,
 ): Promise<ReadonlyMap<string, BalancePosition & { readonly balance: bigint }>> {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Ledger } from '../ledger/ledger.ts'
+import { readHeads } from '../ledger/shards.ts'
 import { CallCharges } from './call-charges.ts'
 
 const CURSOR = 'recover-calls'
@@ -14,16 +15,15 @@ const RECORDED_SECONDS = 120
  */
 export async function recoverCalls(pool: Pool, ledger: Ledger): Promise<void> {
   const charges = new CallCharges(pool, ledger)
-  const { rows: shards } = await pool.query<{ shard: number; seq: bigint }>(
-    'SELECT shard, seq FROM ledger.head ORDER BY shard',
-  )
+  const heads = await readHeads(pool)
+  const shards = [...heads.keys()]
   await pool.query(
     `INSERT INTO hub.cursor (name, shard, seq)
      SELECT $1, h.shard, h.seq FROM unnest($2::smallint[], $3::bigint[]) h(shard, seq)
      ON CONFLICT DO NOTHING`,
-    [CURSOR, shards.map(({ shard }) => shard), shards.map(({ seq }) => seq)],
+    [CURSOR, shards, [...heads.values()]],
   )
-  for (const { shard } of shards) while (await recoverPage(pool, charges, shard));
+  for (const shard of shards) while (await recoverPage(pool, charges, shard));
 }
 
 /** @returns false if no charge is old enough */

@@ -11,6 +11,8 @@ interface SqlFunction {
   /** True for SQL as a string; false for plpgsql. */
   readonly isSql: boolean
   readonly returns: 'set' | 'nothing' | 'value'
+  /** True if it only reads, or is called by a trigger: it needs no rights of its caller. */
+  readonly mayRunAsOwner: boolean
 }
 
 /** Tables and views that Citus manages, and functions over them. */
@@ -82,7 +84,9 @@ async function readFunctions(client: ClientBase): Promise<readonly SqlFunction[]
        pg_get_functiondef(p.oid) AS definition,
        l.lanname = 'sql' AND p.prosqlbody IS NULL AS "isSql",
        CASE WHEN p.proretset THEN 'set' WHEN p.prorettype = 'void'::regtype THEN 'nothing'
-         ELSE 'value' END AS returns
+         ELSE 'value' END AS returns,
+       CASE p.pronamespace WHEN 'ledger'::regnamespace THEN p.provolatile = 's'
+         ELSE p.prorettype = 'trigger'::regtype END AS "mayRunAsOwner"
      FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
      WHERE p.pronamespace IN ('ledger'::regnamespace, 'hub'::regnamespace) AND p.prokind = 'f'
        AND (l.lanname = 'plpgsql' OR l.lanname = 'sql' AND p.prosqlbody IS NULL)
@@ -91,9 +95,10 @@ async function readFunctions(client: ClientBase): Promise<readonly SqlFunction[]
   return rows
 }
 
-function adapt({ definition, body, isSql, returns }: SqlFunction): string {
-  if (!readsLedger(body)) return definition
-  const found = definition
+function adapt(each: SqlFunction): string {
+  const { body, isSql, returns } = each
+  if (!readsLedger(body)) return each.definition
+  const found = asOwner(each)
     .replace("\n SET plan_cache_mode TO 'force_generic_plan'", '')
     .replaceAll('EXISTS (SELECT FROM', 'EXISTS (SELECT 1 FROM')
     .replaceAll('PERFORM FROM', 'PERFORM 1 FROM')
@@ -109,6 +114,20 @@ function adapt({ definition, body, isSql, returns }: SqlFunction): string {
 BEGIN
 ${inPlpgsql(statement.trim(), returns)};
 END $function$`
+}
+
+const SAFE_PATH = " SET search_path TO 'pg_catalog', 'pg_temp'\n"
+
+/**
+ * Runs a function as the owner of the ledger, who posts: Citus connects to the workers once for
+ * each role, and a role cannot read a shard that another has written in the same transaction.
+ */
+function asOwner({ definition, mayRunAsOwner }: SqlFunction): string {
+  const at = definition.indexOf('AS $function$')
+  const head = definition.slice(0, at)
+  if (!mayRunAsOwner || head.includes('SECURITY DEFINER')) return definition
+  const path = head.includes('\n SET search_path TO ') ? '' : SAFE_PATH
+  return `${head} SECURITY DEFINER\n${path}${definition.slice(at)}`
 }
 
 function inPlpgsql(statement: string, returns: SqlFunction['returns']): string {

@@ -78,6 +78,7 @@ export async function distributeLedger(
     await acquireMigrationLock(client, 60_000)
     await client.query('SET lock_timeout = 10000; SET client_min_messages = error')
     await client.query('CREATE EXTENSION IF NOT EXISTS citus')
+    await modifySequentially(client)
     await joinCoordinator(client)
     await shareRoles(client)
     const isNew = !(await isDistributed(client))
@@ -90,6 +91,20 @@ export async function distributeLedger(
   } finally {
     await client.end()
   }
+}
+
+/**
+ * Lets a transaction use one connection to each node for a role. By default it modifies each shard
+ * of a node on a connection of its own, where it waits for the rows that it has locked on another
+ * one, until Citus ends it as a deadlock: payouts post to several shards that they have locked.
+ */
+async function modifySequentially(client: Client): Promise<void> {
+  const database = client.escapeIdentifier(client.database!)
+  await client.query(
+    `SET citus.enable_ddl_propagation = off;
+     ALTER DATABASE ${database} SET citus.multi_shard_modify_mode = 'sequential';
+     RESET citus.enable_ddl_propagation`,
+  )
 }
 
 async function inTransaction(client: Client, work: () => Promise<void>): Promise<void> {

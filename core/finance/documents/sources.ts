@@ -37,7 +37,7 @@ const purchaseSource: ReadSource = async ({ pool }, principals, id) => {
   const { rows } = await pool.query<Purchase>(
     `SELECT j.shard, j.seq, j.at, k.id AS key, k.principal, l.amount,
        coalesce(j.meta ->> 'transaction', c.transaction) AS transaction
-     FROM ledger.owners_of($1) o JOIN ledger.journal j ON j.shard = o.shard AND j.seq = o.seq
+     FROM ledger.owners_of($1) o CROSS JOIN LATERAL ledger.entry_at(o.shard, o.seq) j
      JOIN ledger.kind e ON e.id = j.kind AND e.event = 'credits.purchased'
      CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
      JOIN hub.api_key k ON k.credits = l.account AND k.parent IS NULL AND k.principal = ANY ($2)

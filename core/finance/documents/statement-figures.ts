@@ -40,14 +40,11 @@ export interface StatementFigures {
 const NO_LIMIT = 1_000_000_000
 
 /** Entries of a principal's main keys that were posted from $2 until $3, by their range. */
-const RANGES = `accounts AS (
-    SELECT k.id AS key, a.id AS account, h.shard, f.seq AS before, t.seq AS last
+const RANGES = `accounts AS MATERIALIZED (
+    SELECT k.id AS key, a.id AS account, f.shard, f.seq AS before, t.seq AS last
     FROM hub.api_key k JOIN ledger.account a ON a.id = k.credits
-    JOIN ledger.head h ON a.home IS NULL OR h.shard = a.home
-    CROSS JOIN LATERAL (SELECT coalesce((SELECT s.seq_to FROM ledger.seal s
-      WHERE s.shard = h.shard AND s.at < $2 ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) AS seq) f
-    CROSS JOIN LATERAL (SELECT coalesce((SELECT s.seq_to FROM ledger.seal s
-      WHERE s.shard = h.shard AND s.at < $3 ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) AS seq) t
+    JOIN ledger.cut($2) f ON a.home IS NULL OR f.shard = a.home
+    JOIN ledger.cut($3) t ON t.shard = f.shard
     WHERE k.principal = $1 AND k.parent IS NULL AND k.role = 'agent')`
 
 /** Provider and service of a payee: earnings, or a first-party service. */
@@ -60,13 +57,12 @@ const PAYEE = (code: string): string =>
 
 /** A call that is charged as much as was reserved does not change credits when it settles. */
 const CHARGES = `WITH ${RANGES}
-  SELECT c.shard, k.event, ${PAYEE('p.code')}, count(*) AS entries, min(j.seq) AS "firstSeq",
-    max(j.seq) AS "lastSeq", sum(j.amount)::bigint AS amount
-  FROM accounts c CROSS JOIN LATERAL ledger.ids_between(c.shard, c.before + 1, c.last) i
-  JOIN ledger.journal j ON j.owner = c.account AND j.id BETWEEN i.id_first AND i.id_last
-    AND j.phase = 2 AND j.kind = 2 AND j.shard = c.shard AND j.seq > c.before AND j.seq <= c.last
-  JOIN ledger.kind k ON k.id = j.kind JOIN ledger.account p ON p.id = j.payee
-  GROUP BY c.shard, k.event, 3, 4 ORDER BY service, provider, c.shard`
+  SELECT c.shard, 'call.settled' AS event, ${PAYEE('p.code')}, sum(j.entries)::bigint AS entries,
+    min(j.first_seq) AS "firstSeq", max(j.last_seq) AS "lastSeq", sum(j.amount)::bigint AS amount
+  FROM accounts c
+  CROSS JOIN LATERAL ledger.charges_between(c.account, c.shard, c.before, c.last) j
+  JOIN ledger.account p ON p.id = j.payee
+  GROUP BY c.shard, 3, 4 ORDER BY service, provider, c.shard`
 
 /** Kinds 20 and 29: refunds, with the service of the charge. */
 const CHANGES = `WITH ${RANGES}
@@ -75,11 +71,11 @@ const CHANGES = `WITH ${RANGES}
     sum(n.amount)::bigint AS amount
   FROM accounts c
   CROSS JOIN LATERAL ledger.next_entries(c.account, c.shard, c.before, c.last, ${NO_LIMIT}) n
-  CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
-    WHERE j.shard = c.shard AND j.seq = n.seq LIMIT 1) j
+  CROSS JOIN LATERAL ledger.entry_at(c.shard, n.seq) j
   JOIN ledger.kind k ON k.id = j.kind
-  LEFT JOIN ledger.account p ON j.kind IN (20, 29) AND p.id = (SELECT s.payee
-    FROM ledger.journal s WHERE s.owner = c.account AND s.id = j.id AND s.phase = 2)
+  LEFT JOIN LATERAL ledger.entry_of(c.shard, c.account,
+    CASE WHEN j.kind IN (20, 29) THEN j.id END, 2::smallint) s ON true
+  LEFT JOIN ledger.account p ON p.id = s.payee
   GROUP BY c.key, c.shard, k.event, 4, 5 ORDER BY c.key, k.event, service, c.shard`
 
 const BALANCES = `WITH ${RANGES}
@@ -94,14 +90,15 @@ const SALES = `
   SELECT j.shard, ${PAYEE('a.code')}, k.event, count(*) AS entries, min(j.seq) AS "firstSeq",
     max(j.seq) AS "lastSeq",
     sum((SELECT sum(u) FROM unnest(j.amounts) u WHERE u > 0))::bigint AS amount
-  FROM hub.principal w
-  JOIN hub.payment_claim c ON c.payer = w.wallet_address AND c.state IN ('settled', 'confirmed')
-    AND c.purpose = 'call'
-  JOIN ledger.account a ON a.code = c.payee
-  JOIN ledger.journal j ON j.owner = a.id AND j.id = c.id AND j.phase IN (0, 3)
-    AND j.kind IN (18, 43) AND j.at >= $2 AND j.at < $3
-  JOIN ledger.kind k ON k.id = j.kind
-  WHERE w.id = $1 GROUP BY j.shard, 2, 3, k.event ORDER BY k.event, service, j.shard`
+  FROM (SELECT array_agg(a.id) AS owners, array_agg(c.id) AS ids
+    FROM hub.principal w
+    JOIN hub.payment_claim c ON c.payer = w.wallet_address AND c.state IN ('settled', 'confirmed')
+      AND c.purpose = 'call'
+    JOIN ledger.account a ON a.code = c.payee WHERE w.id = $1) s
+  CROSS JOIN LATERAL ledger.entries_of(s.owners, s.ids) j
+  JOIN ledger.kind k ON k.id = j.kind JOIN ledger.account a ON a.id = j.owner
+  WHERE j.phase IN (0, 3) AND j.kind IN (18, 43) AND j.at >= $2 AND j.at < $3
+  GROUP BY j.shard, 2, 3, k.event ORDER BY k.event, service, j.shard`
 
 /** Reads what a principal spent in a month, by time of posting. */
 export async function readStatementFigures(

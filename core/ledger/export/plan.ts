@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Account } from '../events.ts'
+import { readCut, readHeads } from '../shards.ts'
 
 /** Filters of an export; an omitted filter selects everything. */
 export interface ExportOrder {
@@ -75,19 +76,24 @@ interface Bounds {
   readonly period: ExportOrder['period']
 }
 
-/** Maps instants to sequence numbers by seals: posting times never decrease within a shard. */
-async function findSpans(pool: Pool, { shard, from, to, period }: Bounds): Promise<Span[]> {
-  const { rows } = await pool.query<Span>(
-    `SELECT h.shard, greatest($2, 1 + coalesce((SELECT max(s.seq_to) FROM ledger.seal s
-         WHERE s.shard = h.shard AND s.at < $4), 0))::text AS "from",
-       least($3, h.seq)::text AS "to",
-       least($3, CASE WHEN $5::timestamptz IS NULL THEN h.seq
-         ELSE (SELECT coalesce(max(s.seq_to), 0) FROM ledger.seal s
-           WHERE s.shard = h.shard AND s.at < $5) END)::text AS late
-     FROM ledger.head h WHERE h.shard = coalesce($1, h.shard) ORDER BY h.shard`,
-    [shard ?? null, from, to ?? null, period?.from ?? null, period?.to ?? null],
-  )
-  return rows
+/** Maps instants to sequence numbers: posting times never decrease within a shard. */
+async function findSpans(pool: Pool, { shard: only, from, to, period }: Bounds): Promise<Span[]> {
+  const heads = await readHeads(pool)
+  const before = period && (await readCut(pool, period.from))
+  const within = period && (await readCut(pool, period.to))
+  return [...heads]
+    .filter(([shard]) => only === undefined || shard === only)
+    .map(([shard, head]) => {
+      const first = (before?.get(shard) ?? 0n) + 1n
+      const last = to !== undefined && to < head ? to : head
+      const late = within?.get(shard) ?? last
+      return {
+        shard,
+        from: String(from > first ? from : first),
+        to: String(last),
+        late: String(late < last ? late : last),
+      }
+    })
 }
 
 async function findCheckpoints(pool: Pool, spans: readonly Span[]): Promise<readonly string[]> {

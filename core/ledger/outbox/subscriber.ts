@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { isDistributed } from '../../db/citus/is-distributed.ts'
 import { inTransaction } from '../../db/transaction.ts'
+import { readHeads } from '../shards.ts'
 
 /** Range of entries of one shard, in the order of posting; both ends inclusive. */
 export interface Page {
@@ -54,16 +55,15 @@ function isCluster(pool: Pool): Promise<boolean> {
 
 /** Creates the cursors of a new subscriber before the first entry. @returns the shards */
 export async function enroll(pool: Pool, { name }: Subscriber): Promise<readonly number[]> {
-  const { rows } = await pool.query<{ shard: number; seq: bigint }>(
-    'SELECT shard, seq FROM ledger.head ORDER BY shard',
-  )
+  const heads = await readHeads(pool)
+  const shards = [...heads.keys()]
   await pool.query(
     `INSERT INTO hub.cursor (name, shard, seq, replay_to)
      SELECT $1, h.shard, 0, h.seq FROM unnest($2::smallint[], $3::bigint[]) h(shard, seq)
      ON CONFLICT DO NOTHING`,
-    [name, rows.map(({ shard }) => shard), rows.map(({ seq }) => seq)],
+    [name, shards, [...heads.values()]],
   )
-  return rows.map(({ shard }) => shard)
+  return shards
 }
 
 export interface AdvanceOptions {
@@ -191,10 +191,7 @@ export async function subscriberLags(pool: Pool): Promise<readonly Lag[]> {
   const { rows: cursors } = await pool.query<{ name: string; shard: number; seq: bigint }>(
     'SELECT name, shard, seq FROM hub.cursor ORDER BY name, shard',
   )
-  const { rows: heads } = await pool.query<{ shard: number; seq: bigint }>(
-    'SELECT shard, seq FROM ledger.head',
-  )
-  const ends = new Map(heads.map(({ shard, seq }) => [shard, seq]))
+  const ends = await readHeads(pool)
   return cursors.flatMap(({ name, shard, seq }) => {
     const end = ends.get(shard)
     return end === undefined ? [] : [{ name, shard, behind: end - seq }]

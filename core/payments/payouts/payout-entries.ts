@@ -163,7 +163,7 @@ export async function postPayoutStart(
      FROM unnest($2::bigint[], $3::smallint[], $4::bigint[], $5::uuid[], $6::bigint[],
          $7::bigint[], $8::uuid[])
        u(account, shard, amount, entry, carried, rounding, rounding_entry)
-     JOIN ledger.journal j ON j.owner = u.account AND j.id = u.entry AND j.phase = 0`,
+     CROSS JOIN LATERAL ledger.entry_of(u.shard, u.account, u.entry, 0::smallint) j`,
     [
       id,
       entries.map(({ owner }) => owner.id),

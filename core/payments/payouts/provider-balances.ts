@@ -85,12 +85,9 @@ const CONDITIONS_SQL = `SELECT p.id AS provider, d.address, d.next, d.next_at AS
     ${OWED_SQL}, ${rulesSql(2)}), ${rulesSql(2)}) w ON true
   WHERE p.owner = ANY ($1) ORDER BY p.id`
 
-const OWED_BY_SERVICE_SQL = `SELECT p.id AS provider, split_part(a.code, ':', 4) AS service,
-    sum(b.balance)::bigint AS owed
-  FROM hub.provider p JOIN ledger.account a
-    ON a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = p.id
-  JOIN ledger.balance b ON b.account = a.id
-  WHERE p.owner = ANY ($1) GROUP BY 1, 2 HAVING sum(b.balance) <> 0 ORDER BY 3 DESC, 2`
+const OWED_BY_SERVICE_SQL = `SELECT p.id AS provider, e.service, e.owed
+  FROM hub.provider p CROSS JOIN LATERAL ledger.earnings_of(p.id) e
+  WHERE p.owner = ANY ($1) AND e.owed <> 0 ORDER BY 3 DESC, 2`
 
 type ConditionsRow = Omit<PayoutConditions, 'owed'> & Pick<ProviderBalance, 'provider' | 'paid'>
 

@@ -34,6 +34,4 @@ export const ruleValues = (rules: PayoutRules): readonly (bigint | number)[] => 
 ]
 
 /** SQL of what provider `p` is owed. */
-export const OWED_SQL = `(SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.account a
-  JOIN ledger.balance b ON b.account = a.id
-  WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = p.id)`
+export const OWED_SQL = '(SELECT coalesce(sum(e.owed), 0)::bigint FROM ledger.earnings_of(p.id) e)'

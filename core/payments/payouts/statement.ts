@@ -77,13 +77,9 @@ const sumSql = (name: keyof typeof AMOUNTS_SQL) =>
   `coalesce(sum(${AMOUNTS_SQL[name]}), 0)::bigint AS ${name}`
 
 /** Refunds of calls of an account that took nothing from it, because all had been paid out. */
-const debtsSql = (after: string) => `SELECT r.seq, 0::bigint AS amount FROM ledger.journal r
-  WHERE r.shard = p.shard AND r.seq > ${after} AND r.seq < p.upto_seq
-    AND r.kind IN (29, 43) AND 9 = ANY (r.accounts) AND NOT p.account = ANY (r.accounts)
-    AND (r.kind = 43 AND r.owner = p.account OR EXISTS (SELECT 1 FROM ledger.journal s
-      WHERE s.owner = r.owner AND s.id = r.id AND s.phase = 2 AND s.payee = p.account))`
-const JOIN_ENTRY = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
-  WHERE j.shard = p.shard AND j.seq = n.seq LIMIT 1) j`
+const debtsSql = (after: string) =>
+  `SELECT * FROM ledger.owed_refunds(p.account, p.shard, ${after}, p.upto_seq)`
+const JOIN_ENTRY = 'CROSS JOIN LATERAL ledger.entry_at(p.shard, n.seq) j'
 
 /** Rest that the previous payout of the account left on it, and this one begins with. */
 const CARRIED_IN_SQL = `coalesce((SELECT q.carried FROM hub.payout_part q
@@ -165,7 +161,7 @@ export function readPeriodSums(
   )
 }
 
-/** Kinds 21 and 23: payouts, and failed ones. The opening balance begins at the last snapshot. */
+/** Kinds 21 and 23: payouts, and failed ones. */
 const PERIOD_SQL = `
   SELECT p.service, p.shard, p.after_seq + 1 AS from, p.upto_seq - 1 AS to, t.*,
     o.balance AS opening, o.balance + t.change AS closing
@@ -174,13 +170,7 @@ const PERIOD_SQL = `
     FROM ledger.account a JOIN ledger.cut($2) f ON a.home IS NULL OR f.shard = a.home
     JOIN ledger.cut($3) u ON u.shard = f.shard
     WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = $1 OFFSET 0) p
-  LEFT JOIN LATERAL (SELECT s.seq_to, s.credits - s.debits AS balance FROM ledger.snapshot s
-    WHERE s.account = p.account AND s.shard = p.shard AND s.seq_to <= p.after_seq
-    ORDER BY s.seq_to DESC LIMIT 1) s ON true
-  CROSS JOIN LATERAL (
-    SELECT (coalesce(s.balance, 0) + coalesce(sum(n.amount), 0))::bigint AS balance
-    FROM ledger.next_entries(p.account, p.shard, coalesce(s.seq_to, 0), p.after_seq,
-      ${NO_LIMIT}) n) o
+  CROSS JOIN LATERAL (SELECT ledger.balance_after(p.account, p.shard, p.after_seq) AS balance) o
   CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE j.kind IN (2, 18)) AS calls,
       coalesce(sum(n.amount), 0)::bigint AS change,

@@ -43,7 +43,7 @@ export const balanceTool = (deps: KeyAccountDeps): AnyTool =>
       const { pool } = deps
       const madeBy = await findVisibleKeys(pool, caller)
       const query = { view: 'calls', limit: rows, madeBy } as const
-      const history = rows === 0 ? [] : await readHistory(pool, caller.credits.id, query)
+      const history = rows === 0 ? [] : await readHistory(pool, caller.credits, query)
       const now = deps.clock.now()
       const range = { since: monthStart(now), until: now }
       const { wallet_address: _, spending, ...account } = await readKeyAccount(deps, caller, range)

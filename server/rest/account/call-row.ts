@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { AccountRef } from '../../../core/ledger/ledger.ts'
+import type { ShardAccount } from '../../../core/ledger/account-balances.ts'
 import type { CallRecord } from '../../../core/usage/call-records.ts'
 import {
   endpointName,
@@ -134,8 +134,6 @@ export async function findCall(pool: Pool, key: CallKey, id: string): Promise<Ca
   const free = await findFreeAccount(pool, keyId, id)
   return free && combine(pool, key, row, await findSteps(pool, free, id))
 }
-
-type ShardAccount = Pick<AccountRef, 'id' | 'shard'>
 
 /** Finds the account of the free call that the principal of a key used or holds for a call. */
 async function findFreeAccount(

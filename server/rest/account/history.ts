@@ -70,7 +70,7 @@ export const historyRoutes = ({ pool, calls }: HistoryDeps): readonly AnyRoute[]
       const caller = callerOf(request)
       const madeBy = await findVisibleKeys(pool, caller)
       if (madeBy) await calls.flush() // records of calls just served by this process
-      const rows = await readHistory(pool, caller.credits.id, {
+      const rows = await readHistory(pool, caller.credits, {
         view,
         limit: limit + 1,
         after: readCursor(cursor, historyCursor),

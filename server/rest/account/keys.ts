@@ -186,7 +186,7 @@ const singleKeyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
       await changeLimits(deps, manager, id, limits)
       if (name !== undefined) await renameKey(pool, manager, id, name)
       if (credits !== undefined && low !== undefined) {
-        await setLowBalanceThreshold(pool, credits, low === null ? null : micros(low))
+        await setLowBalanceThreshold(pool, credits.id, low === null ? null : micros(low))
       }
       return { body: { key_id: id } }
     },

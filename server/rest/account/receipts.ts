@@ -115,10 +115,11 @@ export const receiptRoutes = (
 /** Compares a receipt with the recorded charge; `differ` if the call has been refunded. */
 async function compareWithLedger(pool: Pool, call: string, charged: number) {
   const { rows } = await pool.query<{ agrees: boolean }>(
-    `SELECT c.charged = $2 AND NOT EXISTS (SELECT 1
-       FROM ledger.posting p JOIN hub.api_key k ON k.credits = p.account_id
-       WHERE k.id = c.key_id AND p.owner = k.credits AND p.id = c.id AND p.phase IN (0, 3)
-         AND p.amount > 0) AS agrees
+    `SELECT c.charged = $2 AND NOT EXISTS (SELECT 1 FROM hub.api_key k
+       CROSS JOIN LATERAL ledger.entries_of(ARRAY[k.credits], ARRAY[c.id]) j
+       CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
+       WHERE k.id = c.key_id AND j.phase IN (0, 3) AND l.account = k.credits AND l.amount > 0)
+         AS agrees
      FROM hub.call c WHERE c.id = $1`,
     [call, charged],
   )

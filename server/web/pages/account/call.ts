@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
 import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
 import { findShard } from '../../../../core/ledger/account-balances.ts'
-import { type CallKey, findCallKey } from '../../../../core/usage/call-records.ts'
+import { findCallKey } from '../../../../core/usage/call-records.ts'
+import type { CallKey } from '../../../rest/account/call-row.ts'
 import { type CallDeps, type CallJson, readCall } from '../../../rest/account/calls.ts'
 import { documentPath } from '../../documents-table.ts'
 import { formatDollars, formatTime, usageText } from '../../format.ts'
@@ -51,9 +52,8 @@ export const callPages = (deps: CallDeps): readonly AnyPage[] => [
 /** @throws Fault `not_found` for keys and calls of other accounts */
 async function callOf(deps: CallDeps, request: Request) {
   const { id = '' } = request.params
-  const { keyId, credits } = await keyOn(deps, request, id)
-  const account = { id: credits, shard: await findShard(deps.pool, credits) }
-  return { call: await readCall(deps, { keyId, credits: account }, id), key: keyId }
+  const key = await keyOn(deps, request, id)
+  return { call: await readCall(deps, key, id), key: key.keyId }
 }
 
 async function keyOn({ pool, calls }: CallDeps, request: Request, id: string): Promise<CallKey> {
@@ -63,7 +63,8 @@ async function keyOn({ pool, calls }: CallDeps, request: Request, id: string): P
   await calls.flush() // calls that this process has just recorded
   const owner = z.uuid().safeParse(id).success && (await findCallKey(pool, principals, id))
   if (!owner) throw new Fault('not_found', 'None of your keys made a call with this id.')
-  return owner
+  const { credits, ...key } = owner
+  return { ...key, credits: { id: credits, shard: await findShard(pool, credits) } }
 }
 
 const BADGES = { charged: 'good', held: '', released: 'fair', expired: 'fair', refunded: 'fair' }
