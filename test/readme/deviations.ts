@@ -15,6 +15,7 @@ export const REFUSED: readonly (readonly [command: RegExp, output: RegExp])[] = 
   [/ledger -- periods/, /^missing {2}over: /m],
   [/ledger -- accept-restore/, /^Not accepted: The database has all entries/m],
   [/--witness KEY/, /Not the verifier key of a witness: KEY/],
+  [/npm run cluster -- (status|check)/, /^The ledger is on one server: /m],
 ]
 
 /** A placeholder for something of the reader's own, and a shell expression for it. */
