@@ -5,6 +5,7 @@ import type { Client, DatabaseError } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
 import { connectClient } from './client.ts'
 import { loginName } from './login-name.ts'
+import { type MigrationKind, migrationKind } from './migration-kind.ts'
 import { assertLogin } from './pool.ts'
 import { grantRolesToOwner, managingRoles } from './roles.ts'
 import { prepareServer } from './server-version.ts'
@@ -34,6 +35,16 @@ export interface Migration {
   readonly sha256: string
 }
 
+/** Migration in the list of a database. */
+export interface AppliedMigration extends Pick<Migration, 'number' | 'name' | 'sha256'> {
+  /** Null if a version applied it that did not store this. */
+  readonly kind: MigrationKind | null
+}
+
+/** SQL that reads the list of applied migrations, also one without the newest columns. */
+export const readAppliedSql = (list: string): string =>
+  `SELECT number, name, sha256, to_jsonb(m) ->> 'kind' AS kind FROM ${list} m ORDER BY 1`
+
 const DEFAULT_FOLDER = join(import.meta.dirname, 'migrations')
 const LOCK_KEY = 8_402_001n
 const LOCK_NOT_AVAILABLE = '55P03'
@@ -43,9 +54,9 @@ const LOCK_NOT_AVAILABLE = '55P03'
  * instances at once. `url` must be the owner's and direct, because the lock belongs to a session.
  * @returns names of the files applied now
  * @throws ConfigError if the server is too old
- * @throws Error if a file fails, an applied file has changed, a number is missing, the database is
- * newer than the files, or another instance migrates for longer than `waitMs`; later files are not
- * applied then
+ * @throws Error if a file fails, an applied file has changed, a number is missing, a newer version
+ * has contracted the database, or another instance migrates for longer than `waitMs`; later files
+ * are not applied then
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
   const { folder = DEFAULT_FOLDER, waitMs = 60_000, lockMs = 10_000, log = () => {} } = options
@@ -169,7 +180,7 @@ export async function assertMigrated(
   try {
     const list = `${client.escapeIdentifier(schema)}.migration`
     await client.query(`SET ROLE ${client.escapeIdentifier(role)}`)
-    const { rows } = await client.query(`SELECT number, name, sha256 FROM ${list} ORDER BY 1`)
+    const { rows } = await client.query(readAppliedSql(list))
     const [next] = findPending(files, rows)
     if (next) throw new Error(`migration ${next.name} is missing`)
   } catch (cause) {
@@ -184,22 +195,30 @@ export async function assertMigrated(
   }
 }
 
-async function readApplied(client: Client, list: string): Promise<Omit<Migration, 'sql'>[]> {
+async function readApplied(client: Client, list: string): Promise<AppliedMigration[]> {
   await client.query(`
     CREATE TABLE IF NOT EXISTS ${list} (
       number integer PRIMARY KEY,
       name text NOT NULL,
       sha256 text NOT NULL,
       applied_at timestamptz NOT NULL DEFAULT now()
-    )`)
-  const { rows } = await client.query(`SELECT number, name, sha256 FROM ${list} ORDER BY 1`)
+    );
+    ALTER TABLE ${list} ADD COLUMN IF NOT EXISTS kind text`)
+  const { rows } = await client.query(readAppliedSql(list))
   return rows
 }
 
-/** Compares files with applied migrations. Returns the pending files. */
-export function findPending(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migration[] {
+/**
+ * Compares files with applied migrations. Returns the pending files: none for a database that newer
+ * versions have only expanded, because this version may run on it.
+ */
+export function findPending(
+  files: readonly Migration[],
+  applied: readonly AppliedMigration[],
+): Migration[] {
   const newest = applied.at(-1)
-  if (newest !== undefined && newest.number > files.length) {
+  const newer = applied.slice(files.length)
+  if (newest !== undefined && newer.some(({ kind }) => kind !== 'expand')) {
     throw new ConfigError(
       `The database is at migration ${newest.name}, and this version of the hub knows only ` +
         `${files.length}. Start the newer version of the hub, or restore a backup from before it.`,
@@ -211,7 +230,7 @@ export function findPending(files: Migration[], applied: Omit<Migration, 'sql'>[
         `The list of migrations lacks number ${index + 1}. Restore the database from a backup.`,
       )
     }
-    if (files[index]?.sha256 !== sha256) {
+    if (index < files.length && files[index]?.sha256 !== sha256) {
       throw new ConfigError(
         `Migration ${name} has changed since it was applied to this database. Start the version ` +
           'of the hub that applied it, or a sandbox in an empty data directory. If you changed ' +
@@ -228,8 +247,9 @@ async function applyMigration(client: Client, migration: Migration, list: string
     await client.query('BEGIN')
     await client.query(sql)
     if (client.getTransactionStatus() !== 'T') throw new Error('it ends its own transaction')
-    const values = [number, name, sha256]
-    await client.query(`INSERT INTO ${list} (number, name, sha256) VALUES ($1, $2, $3)`, values)
+    const values = [number, name, sha256, migrationKind(sql)]
+    const columns = 'number, name, sha256, kind'
+    await client.query(`INSERT INTO ${list} (${columns}) VALUES ($1, $2, $3, $4)`, values)
     await client.query('COMMIT')
   } catch (cause) {
     const { message, position, hint } = cause as DatabaseError

@@ -1,13 +1,19 @@
 import { connectClient } from './client.ts'
-import { findPending, type MigrateOptions, type Migration, readMigrations } from './migrate.ts'
+import {
+  type AppliedMigration,
+  findPending,
+  type MigrateOptions,
+  readAppliedSql,
+  readMigrations,
+} from './migrate.ts'
+import { type MigrationKind, migrationKind } from './migration-kind.ts'
 
 /** Pending migration, and what it means for servers that still run the previous version. */
 export interface PlannedMigration {
   readonly name: string
   /** Schema of a plugin; undefined: the hub's. */
   readonly schema?: string | undefined
-  /** expand: they may keep running. contract: stop them first. Unmarked files count as contract. */
-  readonly kind: 'expand' | 'contract'
+  readonly kind: MigrationKind
 }
 
 export interface MigrationPlan {
@@ -17,15 +23,9 @@ export interface MigrationPlan {
   readonly pending: readonly PlannedMigration[]
 }
 
-const EXPAND = '-- upgrade: expand'
-
-/** Reads from the header of a migration what it means for running servers. */
-export const migrationKind = (sql: string): PlannedMigration['kind'] =>
-  sql.split('\n').includes(EXPAND) ? 'expand' : 'contract'
-
 /**
  * Compares a database with the files of this version. Changes nothing.
- * @throws ConfigError if the database is newer, or an applied file has changed
+ * @throws ConfigError if a newer version has contracted the database, or an applied file changed
  */
 export async function planMigrations(
   url: string,
@@ -37,7 +37,7 @@ export async function planMigrations(
     const list = `${client.escapeIdentifier(schema ?? 'hub')}.migration`
     const { rows: found } = await client.query('SELECT to_regclass($1) IS NOT NULL AS yes', [list])
     const applied = found[0].yes
-      ? await client.query<Migration>(`SELECT number, name, sha256 FROM ${list} ORDER BY 1`)
+      ? await client.query<AppliedMigration>(readAppliedSql(list))
       : { rows: [] }
     const pending = findPending(files, applied.rows).map(
       ({ name, sql }): PlannedMigration => ({ name, schema, kind: migrationKind(sql) }),

@@ -935,6 +935,7 @@ CREATE TABLE hub.migration (
   name text NOT NULL,
   sha256 text NOT NULL,
   applied_at timestamp with time zone DEFAULT now() NOT NULL,
+  kind text,
   CONSTRAINT migration_pkey PRIMARY KEY (number)
 );
 GRANT SELECT ON hub.migration TO hub_app;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { elapsedMs } from '../../../core/clock.ts'
-import { migrate } from '../../../core/db/migrate.ts'
+import { assertMigrated, migrate } from '../../../core/db/migrate.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 describe('migrate', () => {
@@ -105,6 +105,25 @@ describe('migrate', () => {
     expect(await failure()).to.match(
       /is at migration 0002_two.sql, .* knows only 1. Start the newer/,
     )
+  })
+
+  it('runs on a database that newer versions have only expanded', async () => {
+    await file('0003_three.sql', '-- upgrade: expand\nCREATE TABLE three ();')
+    await file('0004_four.sql', '-- upgrade: expand\nCREATE TABLE four ();')
+    await run()
+    await rm(join(folder, '0004_four.sql'))
+    await rm(join(folder, '0003_three.sql'))
+    expect(await run()).to.deep.equal([])
+    await assertMigrated(database.url, { folder, role: 'postgres' })
+    await file('0003_three.sql', '-- upgrade: expand\nCREATE TABLE other ();')
+    expect(await failure()).to.include('0003_three.sql has changed')
+  })
+
+  it('reads the list of a database without the kinds of its migrations', async () => {
+    await run()
+    await database.admin.query('ALTER TABLE hub.migration DROP kind')
+    await assertMigrated(database.url, { folder, role: 'postgres' })
+    expect(await run()).to.deep.equal([])
   })
 
   it('rolls back a failing file, and names its line', async () => {

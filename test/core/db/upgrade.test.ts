@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readConfig } from '../../../core/config.ts'
 import { migrate } from '../../../core/db/migrate.ts'
-import { migrationKind } from '../../../core/db/migration-plan.ts'
+import { migrationKind } from '../../../core/db/migration-kind.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { migrateCommand } from '../../../server/commands/migrate/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'

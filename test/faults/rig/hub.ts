@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-const PROGRAM = new URL('../../support/hub-process.ts', import.meta.url).pathname
+const PROGRAM = 'test/support/hub-process.ts'
+const THIS_VERSION = join(import.meta.dirname, '../../..')
 
 /** Hub in a child process on a given database, which tests kill and restart. */
 export class HubProcess {
@@ -14,28 +15,35 @@ export class HubProcess {
   /** Unrequested exits. */
   readonly errors: string[] = []
   readonly #dataDir: string
-  readonly #databaseUrl: string
+  readonly #env: Readonly<Record<string, string>>
   #child: ChildProcess | undefined
 
-  private constructor(dataDir: string, databaseUrl: string) {
+  private constructor(dataDir: string, env: Readonly<Record<string, string>>) {
     this.#dataDir = dataDir
-    this.#databaseUrl = databaseUrl
+    this.#env = env
   }
 
-  static async create(databaseUrl: string): Promise<HubProcess> {
+  static async create(
+    databaseUrl: string,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<HubProcess> {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-faults-'))
     await chmod(dataDir, 0o711)
-    return new HubProcess(dataDir, databaseUrl)
+    return new HubProcess(dataDir, { DATABASE_URL: databaseUrl, ...env })
   }
 
-  /** Starts the process and waits until it accepts requests. */
-  async start(): Promise<void> {
-    const child = spawn(process.execPath, [PROGRAM], {
+  /**
+   * Starts the process and waits until it accepts requests.
+   * @param folder root of the version that it runs @defaultValue this one
+   */
+  async start(folder = THIS_VERSION): Promise<void> {
+    const child = spawn(process.execPath, [join(folder, PROGRAM)], {
+      cwd: folder,
       env: {
         PATH: '/usr/bin:/bin',
         HUB_DATA_DIR: this.#dataDir,
         HUB_PORT: '0',
-        DATABASE_URL: this.#databaseUrl,
+        ...this.#env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -51,12 +59,21 @@ export class HubProcess {
     this.url = (JSON.parse(String(line[0])) as { url: string }).url
   }
 
-  async kill(): Promise<void> {
+  kill(): Promise<void> {
+    return this.#end('SIGKILL')
+  }
+
+  /** Drains the process, as an operator stops it. */
+  stop(): Promise<void> {
+    return this.#end('SIGTERM')
+  }
+
+  async #end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const child = this.#child
     this.#child = undefined
     if (!child || child.exitCode !== null || child.signalCode !== null) return
     const exit = once(child, 'exit')
-    child.kill('SIGKILL')
+    child.kill(signal)
     await exit
   }
 
