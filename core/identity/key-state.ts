@@ -48,9 +48,22 @@ export async function setKeyRate(
   await pool.query('UPDATE hub.api_key SET rate_per_minute = $2 WHERE id = $1', [keyId, perMinute])
 }
 
+/** Sets the freeze of an administrator, and keeps that of the owner below it. */
+const FREEZE_AS_ADMINISTRATOR = `
+  owner_frozen_at = CASE frozen_by WHEN 'owner' THEN frozen_at ELSE owner_frozen_at END,
+  owner_frozen_reason = CASE frozen_by WHEN 'owner' THEN frozen_reason ELSE owner_frozen_reason END,
+  frozen_at = coalesce(frozen_at, now()), frozen_by = 'administrator', frozen_reason = $3`
+
+/** Sets the freeze of the owner, below that of an administrator if there is one. */
+const FREEZE_AS_OWNER = `
+  owner_frozen_at = CASE frozen_by WHEN 'administrator' THEN coalesce(owner_frozen_at, now()) END,
+  owner_frozen_reason = CASE frozen_by WHEN 'administrator' THEN $3 END,
+  frozen_at = coalesce(frozen_at, now()), frozen_by = coalesce(frozen_by, 'owner'),
+  frozen_reason = CASE frozen_by WHEN 'administrator' THEN frozen_reason ELSE $3 END`
+
 /**
  * Blocks a key and its sub-keys until it is unfrozen. Takes effect on every process in a second.
- * Pending calls complete. A key that an administrator froze stays frozen by the administrator.
+ * Pending calls complete. Owner and administrators freeze a key independently of each other.
  * @throws Fault `not_found`; `validation_failed` for a key that would freeze itself
  */
 export async function freezeKey(
@@ -66,20 +79,19 @@ export async function freezeKey(
     )
   }
   const [frozenBy, condition, managers] = authority(by)
+  const setFreeze = frozenBy === 'owner' ? FREEZE_AS_OWNER : FREEZE_AS_ADMINISTRATOR
   const { rowCount } = await pool.query(
-    `UPDATE hub.api_key SET frozen_at = coalesce(frozen_at, now()),
-       frozen_by = CASE WHEN frozen_by = 'administrator' THEN frozen_by ELSE $3 END,
-       frozen_reason = CASE WHEN frozen_by = 'administrator' AND $3 = 'owner'
-         THEN frozen_reason ELSE $4 END
+    `UPDATE hub.api_key SET ${setFreeze}
      WHERE id = $2 AND ($1::text[] IS NULL OR ${condition})`,
-    [managers, keyId, frozenBy, reason],
+    [managers, keyId, reason],
   )
   if (rowCount !== 1)
     throw new Fault('not_found', 'There is no such key among the keys you manage.')
 }
 
 /**
- * Unfreezes a key.
+ * Ends the freeze of the owner or of an administrator. A key that both froze stays frozen by the
+ * other one.
  * @throws Fault `not_found`; `frozen_key` if an administrator froze it and `by` is its owner
  */
 export async function thawKey(
@@ -93,8 +105,12 @@ export async function thawKey(
        SELECT id, $3 = 'owner' AND coalesce(frozen_by, '') = 'administrator' AS refused
        FROM hub.api_key WHERE id = $2 AND ($1::text[] IS NULL OR ${condition}) FOR UPDATE
      ), thawed AS (
-       UPDATE hub.api_key k SET frozen_at = NULL, frozen_by = NULL, frozen_reason = NULL
-       FROM found f WHERE k.id = f.id AND NOT f.refused
+       UPDATE hub.api_key k SET owner_frozen_at = NULL, owner_frozen_reason = NULL,
+         frozen_at = CASE WHEN f.refused THEN k.frozen_at ELSE k.owner_frozen_at END,
+         frozen_by = CASE WHEN f.refused THEN k.frozen_by
+           WHEN k.owner_frozen_at IS NOT NULL THEN 'owner' END,
+         frozen_reason = CASE WHEN f.refused THEN k.frozen_reason ELSE k.owner_frozen_reason END
+       FROM found f WHERE k.id = f.id
      )
      SELECT refused FROM found`,
     [managers, keyId, thawedBy],

@@ -178,4 +178,27 @@ describe('the state of a key', () => {
     hub().advanceCaches(1_000)
     expect([await say(ada.apiKey), await say(below.key)]).to.deep.equal([200, 403])
   })
+
+  it('stays frozen by its owner when an administrator thaws it, in any order', async () => {
+    const as = { key: ada.apiKey }
+    for (const order of ['owner first', 'administrator first', 'thawed below']) {
+      const below = await child(ada.apiKey)
+      const byOwner = () => keys(`/${below.id}/freeze`, { ...as, body: { reason: 'leaked' } })
+      if (order === 'owner first') await byOwner()
+      await set(below.id, { frozen: { reason: 'abuse' } })
+      if (order !== 'owner first') await byOwner()
+      const isKept = order !== 'thawed below'
+      const thaw = () => keys(`/${below.id}/thaw`, { ...as, method: 'POST' })
+      if (!isKept) refused(await thaw(), 403, 'frozen_key')
+      const { body } = await set(below.id, { frozen: null })
+      const { frozen } = body
+      if (isKept) expect(frozen, order).to.include({ by: 'owner', reason: 'leaked' })
+      else expect(frozen, order).to.equal(null)
+      hub().advanceCaches(1_000)
+      expect(await say(below.key), order).to.equal(isKept ? 403 : 200)
+      expect((await thaw()).status).to.equal(200)
+      hub().advanceCaches(1_000)
+      expect(await say(below.key), order).to.equal(200)
+    }
+  })
 })
