@@ -16,7 +16,6 @@ const FILES = [
   'test/core/payments/payouts/statement.test.ts',
   'test/server/rest/documents.test.ts',
   'test/server/rest/history.test.ts',
-  'test/server/staff/closing.test.ts',
   'test/server/staff/ledger.test.ts',
   'test/server/staff/refunds.test.ts',
 ]
