@@ -3,20 +3,25 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { templateFiles } from '../../server/cli/plugin/template.ts'
 import { useHub } from '../support/suite.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
 
-describe('the agent of README.md', function () {
+describe('README.md', function () {
   this.timeout(60_000)
   const hub = useHub()
+  const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  const blocks = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!)
 
-  it('registers, calls, gets test money and buys credits, block after block', async () => {
-    const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
-    const blocks = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code)
-    expect(blocks).to.have.length(2)
-    const program = `${blocks.join('\n')}
+  it('shows the plugin that `hub plugin new` writes', () => {
+    const files = templateFiles({ name: 'word-count', provider: 'me', agenthub: '*' })
+    expect(blocks.at(-1)).to.equal(files['index.ts'])
+  })
+
+  it('has an agent that registers, calls, gets test money and buys credits', async () => {
+    const program = `${blocks.slice(0, -1).join('\n')}
 const { body: balance } = await client.balance()
 console.log(balance['balance_microdollars'])`.replace('http://127.0.0.1:8402', hub().url)
     const flags = ['--input-type=module-typescript', '-e', program]
