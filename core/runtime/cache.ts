@@ -94,7 +94,7 @@ export function cachedFor<Value extends {}>(
 
 /**
  * Caches the result of `load` as `cachedFor` does, but an expired value is still returned while the
- * next one is loaded, for at most another `ttlMs`: nobody waits but after a pause.
+ * next one is loaded, for at most another `ttlMs`: callers wait only at first and after a pause.
  */
 export function refreshedAfter<Value extends {}>(
   ttlMs: number,

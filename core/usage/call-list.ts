@@ -26,7 +26,7 @@ export interface CallListQuery {
 export type CallPosition = readonly [at: string, id: string]
 
 /** Calls that a filter looks at for a page: looking at more would take too long. */
-const SEARCHED_MAX = 5_000
+export const SEARCHED_CALLS = 5_000
 /** Share of each key, at least, so that a busy one among many is searched too. */
 const SEARCHED_OF_KEY = 100
 
@@ -62,8 +62,8 @@ type PaidCall = Omit<CallListRow, 'refunded' | 'usage'> &
 const OUTCOME = `CASE WHEN k.outcome = 'unresolved' THEN 'pending'
   WHEN k.outcome = 'failed' THEN 'failed' WHEN k.charged > 0 THEN 'paid' ELSE 'free' END`
 
-/** Calls `k` of one key or wallet in the range of the page. */
-const IN_RANGE = `(k.at, k.id) < (coalesce($2::timestamptz, 'infinity'),
+/** Calls `k` after the cursor $2, $3, and from $4 to $5. */
+export const IN_RANGE = `(k.at, k.id) < (coalesce($2::timestamptz, 'infinity'),
       coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
     AND k.at >= coalesce($4::timestamptz, '-infinity')
     AND k.at < coalesce($5::timestamptz, 'infinity')`
@@ -168,7 +168,7 @@ async function findPageEnd(
   return rows[0] ? { at: rows[0].at, id: FIRST_ID } : null
 }
 
-async function findSearchEnd(pool: Pool, range: readonly unknown[], searched = SEARCHED_MAX) {
+async function findSearchEnd(pool: Pool, range: readonly unknown[], searched = SEARCHED_CALLS) {
   const { rows } = await pool.query<{ at: Date; id: string }>(FIND_SEARCH_END, [...range, searched])
   return rows[0] ?? null
 }

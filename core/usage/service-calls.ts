@@ -1,13 +1,10 @@
 import type { Pool } from 'pg'
-import type { CallPosition } from './call-list.ts'
+import { type CallPosition, IN_RANGE, SEARCHED_CALLS } from './call-list.ts'
 import { type CallerNames, pseudonymSql, saltOf } from './provider-statistics.ts'
 
 /** Outcomes by which a provider filters calls: `failed` ones are not charged. */
 export const SERVICE_CALL_OUTCOMES = ['delivered', 'failed', 'unresolved'] as const
 export type ServiceCallOutcome = (typeof SERVICE_CALL_OUTCOMES)[number]
-
-/** Calls that a filter looks at for a page: looking at more would take too long. */
-export const SEARCHED_CALLS = 5_000
 
 /** Call of a service as its provider sees it. Inputs are not stored. */
 export interface ServiceCall {
@@ -44,21 +41,16 @@ export interface ServiceCallsPage {
   readonly searchedTo: CallPosition | null
 }
 
-const IN_RANGE = `c.service = $1
-  AND ($2::timestamptz IS NULL OR (c.at, c.id) < ($2, $3::uuid))
-  AND c.at >= coalesce($4::timestamptz, '-infinity')
-  AND c.at < coalesce($5::timestamptz, 'infinity')`
-
 const LIST_CALLS = `
   SELECT c.id, c.at, e.method || ' ' || e.path AS endpoint, c.outcome, c.status, c.reason,
     c.latency_ms AS "latencyMs", c.charged, ${pseudonymSql('$8', 'c.principal')} AS customer
-  FROM (SELECT * FROM (SELECT * FROM hub.call c WHERE ${IN_RANGE}
-      ORDER BY c.at DESC, c.id DESC LIMIT ${SEARCHED_CALLS}) c
+  FROM (SELECT * FROM (SELECT * FROM hub.call k WHERE k.service = $1 AND ${IN_RANGE}
+      ORDER BY k.at DESC, k.id DESC LIMIT ${SEARCHED_CALLS}) c
     WHERE $6::text IS NULL OR c.outcome = $6 ORDER BY c.at DESC, c.id DESC LIMIT $7) c
   LEFT JOIN hub.endpoint e ON e.id = c.endpoint ORDER BY c.at DESC, c.id DESC`
 
-const FIND_SEARCH_END = `SELECT c.at, c.id FROM hub.call c WHERE ${IN_RANGE}
-  ORDER BY c.at DESC, c.id DESC OFFSET ${SEARCHED_CALLS - 1} LIMIT 1`
+const FIND_SEARCH_END = `SELECT k.at, k.id FROM hub.call k WHERE k.service = $1 AND ${IN_RANGE}
+  ORDER BY k.at DESC, k.id DESC OFFSET ${SEARCHED_CALLS - 1} LIMIT 1`
 
 /** Lists the calls of a service, newest first. A filter looks at a limited number for a page. */
 export async function listServiceCalls(

@@ -33,7 +33,7 @@ describe(`The hub under ${SECONDS} s of paid calls`, function () {
     await cluster.start()
     hub = await HubProcess.create(cluster.url)
     await hub.start()
-    pool = createPool(cluster.url, { role: 'hub_app', statementMs: 120_000 })
+    pool = createPool(cluster.url, { role: 'hub_finance', statementMs: 120_000 })
     ledger = new Ledger(pool, { shards: 2 })
     agents = await createFundedAgents(AGENTS, hub, ledger)
   })

@@ -25,7 +25,7 @@ describe('trees of sub-keys', () => {
     return { id: String(body['key_id']), secret: String(body['api_key']) }
   }
 
-  it('A317 have at most 10,000 keys, whoever creates them', async () => {
+  it('A317 have at most 10,000 keys on all levels together', async () => {
     const { pool } = hub().hub
     const child = await make(root)
     const insert = `INSERT INTO hub.api_key (id, principal, parent, depth, credits)

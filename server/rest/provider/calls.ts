@@ -2,10 +2,10 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { json } from '../../../core/money.ts'
 import type { PurposeKeys } from '../../../core/secret-keys/purpose-keys.ts'
+import { SEARCHED_CALLS } from '../../../core/usage/call-list.ts'
 import { findSoldServices } from '../../../core/usage/provider-statistics.ts'
 import {
   listServiceCalls,
-  SEARCHED_CALLS,
   SERVICE_CALL_OUTCOMES,
   type ServiceCall,
 } from '../../../core/usage/service-calls.ts'

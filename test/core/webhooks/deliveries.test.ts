@@ -83,7 +83,7 @@ describe('attempts to deliver webhooks', () => {
     expect(await deliveries.start(), 'no more of them').to.equal(0)
   })
 
-  it('A316 leave half for receivers that respond quickly, whoever owns the others', async () => {
+  it('A316 leave half of the attempts for receivers that respond quickly', async () => {
     const [quick = ''] = await hooks(QUICK, 1, 1)
     await deliveries.start()
     await eventually(async () => sent.length === 1)

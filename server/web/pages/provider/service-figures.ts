@@ -1,4 +1,4 @@
-import { SEARCHED_CALLS } from '../../../../core/usage/service-calls.ts'
+import { SEARCHED_CALLS } from '../../../../core/usage/call-list.ts'
 import type { ServiceCallJson } from '../../../rest/provider/calls.ts'
 import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
 import { formatCount } from '../../format.ts'
