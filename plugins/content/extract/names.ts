@@ -74,7 +74,7 @@ const CONTROLS = new RegExp(
   rail stars banner overlay cta call promo popular tooltip toc`.replace(/\s+/g, '|')})`,
 )
 
-/** Names of what stands around the description of a product: opinions, terms and other products. */
+/** Names of sections around the description of a product: reviews, terms, other products. */
 const aroundProduct = named(`
   review*, rating*, testimonial*, variation*, upsell*, crosssell*, cross sell*, bundle*,
   recently viewed, also bought, also viewed, also like, accessories, shipping policy,
@@ -101,19 +101,19 @@ const annotations = named(`
   published, edition
 `)
 
-/** Names of what software of forums shows beside a post about who wrote it. */
+/** Names of author cards beside the posts of a forum. */
 const card = named(`
   postprofile*, poster*, userinfo*, user info, user details, author pane, author column
 `)
 
-/** Names of what belongs to no post of a thread: signatures, ranks and votes. */
+/** Names of signatures, ranks and votes in a thread, which are not part of a post. */
 const postExtra = named(`
   signature*, last edit*, vote*, voting, upvote*, downvote*, score, karma, reputation*, badge*,
   rank, membergroup, reaction*, kudo*, author stat*, author fields, user stat*, user title,
   user banner, user extras
 `)
 
-/** Names of the name of who wrote a post. */
+/** Names of the element that holds the author of a post. */
 const writer = named('username*, user name, author name, poster name, member name, creator, fn')
 
 /** Names of boxes that hold a picture and its caption. */

@@ -57,7 +57,7 @@ const ELSEWHERE = `
   |(?:join|subscribe to) (?:our|the) (?:\\w+ )?newsletter|follow .{1,30}
   |stay (?:up to date|informed|in the loop)
 `
-/** Whole headings of what stands around the description of a product. */
+/** Whole headings of sections around the description of a product. */
 const AROUND_PRODUCT = `
   (?:(?:customer|google|product|recent|verified) )?(?:reviews?|ratings?)
   (?: (?:summary|highlights?))?

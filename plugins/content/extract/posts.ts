@@ -11,7 +11,7 @@ const COUNTS =
   /\b(?:interactionStatistic|userInteractionCount|(?:upvote|downvote|answer|comment)Count)\b/
 /** Characters of prose from which an element is a post, whatever its name, and their share. */
 const PROSE_MAX = { characters: 350, share: 0.3 } as const
-/** Maximum characters of the name of who wrote a post. */
+/** Maximum characters of an author. */
 const NAME_MAX = 60
 
 const isCount = ({ attribs }: Element, prose: number): boolean =>
@@ -39,7 +39,7 @@ const isNamedLink = (element: Element): boolean =>
 
 const isCard = (element: Element): boolean => cardName(element) !== undefined
 
-/** Returns the name of who wrote a post, as declared, by a class or else the card's first link. */
+/** Returns the author of a post, as declared, by a class or else by the card's first link. */
 function writerOf(element: Element): Element | undefined {
   const named = findElement(element, isDeclaredName) ?? findElement(element, isWriter)
   if (named) return named
@@ -48,7 +48,7 @@ function writerOf(element: Element): Element | undefined {
 }
 
 /**
- * Reduces what stands beside posts to the name of who wrote them and the time: no cards,
+ * Reduces what stands beside posts to their author and time: no cards,
  * signatures, ranks or votes.
  * @returns what is left of them, which is marginal
  */
