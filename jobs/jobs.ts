@@ -29,7 +29,7 @@ import { accountGas } from './gas.ts'
 import type { Job, JobDeps } from './job.ts'
 import { payProviders } from './pay-providers.ts'
 import { reconcileNetworks, reconcileWhenDue } from './reconcile-chain.ts'
-import { verifyFullyJob, verifyLedgerJob } from './verify-ledger.ts'
+import { verifyFullyJob, verifyWhenDue } from './verify-ledger.ts'
 
 /** Runs discovery work, unless the hub does not discover listings. */
 const ifDiscovering =
@@ -70,9 +70,9 @@ export const jobs = {
   },
   'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },
   'verify-ledger': {
-    everySeconds: 60,
+    everySeconds: 10,
     run: ({ secretKeys, ...deps }) =>
-      verifyLedgerJob({ ...deps, signingKey: secretKeys.signingKey() }),
+      verifyWhenDue({ ...deps, signingKey: secretKeys.signingKey() }),
   },
   'cosign-checkpoints': {
     everySeconds: 20,

@@ -8,6 +8,7 @@ import type { Verification } from '../core/ledger/verify/findings.ts'
 import { verifySince } from '../core/ledger/verify/incremental.ts'
 import {
   isFullVerificationDue,
+  isVerificationDue,
   readLastVerification,
   recordVerification,
 } from '../core/ledger/verify/last-verification.ts'
@@ -48,6 +49,13 @@ export async function verifyLedgerJob({
     const rows = behind.map((shard) => `shard ${shard.shard}: ${shard.behind}`)
     log.info({ rows }, 'ledger verification continues in its next run')
   }
+}
+
+/** Runs `verifyLedgerJob` each minute, and sooner if there are many new entries. */
+export async function verifyWhenDue(
+  options: Parameters<typeof verifyLedgerJob>[0],
+): Promise<void> {
+  if (await isVerificationDue(options.pool)) await verifyLedgerJob(options)
 }
 
 /**

@@ -9,7 +9,7 @@ import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
 import { readLastVerification } from '../../core/ledger/verify/last-verification.ts'
 import { createLog } from '../../core/log.ts'
 import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
-import { verifyFullyJob, verifyLedgerJob } from '../../jobs/verify-ledger.ts'
+import { verifyFullyJob, verifyLedgerJob, verifyWhenDue } from '../../jobs/verify-ledger.ts'
 import { order, sampleLedger } from '../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
@@ -60,6 +60,24 @@ describe('the ledger verification job', () => {
     const last = (await readLastVerification(database.pool))!
     expect(last.failures.join()).to.include('every row is as it was written: 1, first shard 0 seq')
     expect(last.soundAt).to.be.below(last.at)
+  })
+
+  it('runs each minute, and sooner if there are many new entries, but not before', async () => {
+    const { pool, admin } = database
+    const deps = { pool, signingKey, retained: new RetainedCheckpoints(dataDir) }
+    const runs = async () => {
+      const before = (await readLastVerification(pool))?.at
+      await verifyWhenDue({ ...deps, log: createLog('silent') })
+      return (await readLastVerification(pool))!.at > (before ?? 0)
+    }
+    const { ledger, owner, payee } = await sampleLedger(pool)
+    expect(await runs(), 'the first').to.equal(true)
+    await ledger.reserve(order(owner, payee, 7n))
+    expect(await runs(), 'one new entry').to.equal(false)
+    await admin.query(`UPDATE ledger.verification SET at = at - interval '61 seconds'`)
+    expect(await runs(), 'a minute later').to.equal(true)
+    await admin.query(`UPDATE ledger.head SET seq = seq + 20000 WHERE shard = 0`)
+    expect(await runs(), 'many entries').to.equal(true)
   })
 
   it('verifies all entries once a day, and finds an old row that was changed', async () => {

@@ -28,6 +28,26 @@ export async function readLastVerification(pool: Pool): Promise<LastVerification
   return rows[0]
 }
 
+/** Entries of a shard that are verified without waiting a minute, so that no run takes long. */
+const MANY_ENTRIES = 20_000n
+
+/** Returns true a minute after the last run, or if a shard has many unverified entries. */
+export async function isVerificationDue(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ due: boolean }>(
+    "SELECT at < clock_timestamp() - interval '1 minute' AS due FROM ledger.verification",
+  )
+  if (rows[0]?.due !== false) return true
+  for (const shard of await readShards(pool)) {
+    const { rows: heads } = await pool.query<{ unverified: bigint }>(
+      `SELECT h.seq - coalesce((SELECT max(c.seq) FROM ledger.checkpoint c WHERE c.shard = $1), 0)
+         AS unverified FROM ledger.head h WHERE h.shard = $1`,
+      [shard],
+    )
+    if (heads.some(({ unverified }) => unverified >= MANY_ENTRIES)) return true
+  }
+  return false
+}
+
 /** Returns true if the last verification of all entries failed, or it or the first entry is old. */
 export async function isFullVerificationDue(pool: Pool): Promise<boolean> {
   const { rows: runs } = await pool.query<{ at: string | null }>(
