@@ -52,9 +52,7 @@ export async function verifyLedgerJob({
 }
 
 /** Runs `verifyLedgerJob` each minute, and sooner if there are many new entries. */
-export async function verifyWhenDue(
-  options: Parameters<typeof verifyLedgerJob>[0],
-): Promise<void> {
+export async function verifyWhenDue(options: Parameters<typeof verifyLedgerJob>[0]): Promise<void> {
   if (await isVerificationDue(options.pool)) await verifyLedgerJob(options)
 }
 

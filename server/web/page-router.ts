@@ -80,13 +80,15 @@ async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Prom
   const secret = personal ? takeSecretCookie(ctx, deps.baseUrl()) : undefined
   if (!personal) markPublic(ctx)
   const query = page.query && parse(page.query, readQuery(ctx))
-  const content = await page.render({ ...request, query, secret, submission })
+  const [content, visitor] = await Promise.all([
+    page.render({ ...request, query, secret, submission }),
+    readVisitor(request.session, deps),
+  ])
   if ('to' in content) redirectTo(ctx, content.to)
   else if ('file' in content) sendFile(ctx, content)
   else {
     const messages = { done: readQuery(ctx)['done'], secret, resumed: submission !== undefined }
     const canonical = page.access === 'public' ? ctx.path : undefined
-    const visitor = await readVisitor(request.session, deps)
     const shown = { canonical, ...withMessages(content, page, messages) }
     sendPage(ctx, { ...shown, dataAsOf: request.dataAge.asOf }, deps.site, visitor)
   }
@@ -147,12 +149,15 @@ async function showFormAgain(
   { above, status, submission }: FormRepeat,
   deps: PageRouterDeps,
 ): Promise<void> {
-  const content = await page.render({ ...request, submission })
+  const [content, visitor] = await Promise.all([
+    page.render({ ...request, submission }),
+    readVisitor(request.session, deps),
+  ])
   if ('to' in content) return redirectTo(ctx, content.to)
   if ('file' in content) throw new TypeError(`${page.path} has forms, but renders a file`)
   const main = html`${above(content.main)}${content.main}`
   const shown = { ...content, main, status, dataAsOf: request.dataAge.asOf }
-  sendPage(ctx, shown, deps.site, await readVisitor(request.session, deps))
+  sendPage(ctx, shown, deps.site, visitor)
 }
 
 const isPersonal = ({ access, actions }: AnyPage): boolean =>
