@@ -159,12 +159,12 @@ export async function readHistory(
   ]
   const ids =
     madeBy && (await pool.query<{ id: string }>(callIdsSql(view), [...values, madeBy])).rows
-  const { rows } = await pool.query<HistoryRow>(historySql(view, ids !== undefined), [
-    ...values,
-    before ?? null,
-    hasBalance,
-    ...(ids ? [ids.map((row) => row.id)] : []),
-  ])
+  const { rows } = await pool.query<HistoryRow>({
+    // Planning takes longer than reading a first page. A later one needs a plan for its position.
+    ...(!after && !isFiltered && { name: `history.${view}` }),
+    text: historySql(view, ids !== undefined),
+    values: [...values, before ?? null, hasBalance, ...(ids ? [ids.map((row) => row.id)] : [])],
+  })
   return rows
 }
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 
 /** Newest calls that are read, also those without a charge: reading more would take too long. */
-export const SUMMED_CALLS_MAX = 10_000
+export const SUMMED_CALLS_MAX = 5_000
 
 export interface KeySpending {
   /** Microdollars of credits by UTC day, before refunds. */

@@ -36,8 +36,8 @@ export async function listDebts(
   pool: Pool,
   providers?: readonly string[],
 ): Promise<readonly DebtOrigin[]> {
-  const { rows } = await pool.query<DebtOrigin>(
-    `SELECT o.provider, o.id, k.event, o.at, o.amount::bigint AS amount,
+  // Named, because planning it takes ten times as long as running it.
+  const text = `SELECT o.provider, o.id, k.event, o.at, o.amount::bigint AS amount,
        least(o.amount, o.risen + o.fallen)::bigint AS open
      FROM (SELECT d.*,
          sum(d.amount) FILTER (WHERE d.amount > 0)
@@ -46,8 +46,8 @@ export async function listDebts(
            AS fallen
        FROM ledger.debt_change d WHERE $1::text[] IS NULL OR d.provider = ANY ($1)) o
      JOIN ledger.kind k ON k.id = o.kind
-     WHERE o.amount > 0 AND o.risen + o.fallen > 0 ORDER BY o.at, o.shard, o.seq`,
-    [providers ?? null],
-  )
+     WHERE o.amount > 0 AND o.risen + o.fallen > 0 ORDER BY o.at, o.shard, o.seq`
+  const values = [providers ?? null]
+  const { rows } = await pool.query<DebtOrigin>({ name: 'debts.list', text, values })
   return rows
 }
