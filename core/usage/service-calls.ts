@@ -70,6 +70,27 @@ export async function listServiceCalls(
   return { rows, searchedTo: isSearch ? await findSearchEnd(pool, range) : null }
 }
 
+/** Calls of a file, and the pages of calls that are searched for them. */
+export const FILE_CALLS_MAX = 10_000
+const FILE_PAGES_MAX = 20
+
+/** Reads the calls of a file, newest first, in pages of `SEARCHED_CALLS`. */
+export async function* readServiceCalls(
+  pool: Pool,
+  query: Omit<ServiceCallsQuery, 'limit' | 'after'>,
+): AsyncGenerator<readonly ServiceCall[]> {
+  let after: CallPosition | null | undefined
+  let left = FILE_CALLS_MAX
+  for (let pages = 0; pages < FILE_PAGES_MAX && left > 0 && after !== null; pages++) {
+    const limit = Math.min(left, SEARCHED_CALLS)
+    const { rows, searchedTo } = await listServiceCalls(pool, { ...query, limit, after })
+    yield rows
+    left -= rows.length
+    const last = rows.length === limit ? rows.at(-1) : undefined
+    after = last ? [last.at.toISOString(), last.id] : searchedTo
+  }
+}
+
 async function findSearchEnd(pool: Pool, range: readonly unknown[]): Promise<CallPosition | null> {
   const { rows } = await pool.query<{ at: Date; id: string }>(FIND_SEARCH_END, [...range])
   return rows[0] ? [rows[0].at.toISOString(), rows[0].id] : null

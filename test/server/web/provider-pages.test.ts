@@ -55,7 +55,7 @@ describe('earnings on the pages of a provider', function () {
         .toArray()
         .map((each) => page(each).text().replaceAll(/\s+/g, ' ').trim())
     const next = () => String(page('a[rel=next]').attr('href'))
-    return { status, textsOf, next, text: page('main').text() }
+    return { status, page, textsOf, next, text: page('main').text() }
   }
   const EARNINGS = 'svg[aria-label^="Earnings by"]'
 
@@ -136,5 +136,27 @@ describe('earnings on the pages of a provider', function () {
     const found = await open(rare.next())
     expect(found.textsOf('tbody tr')).to.have.length(30)
     expect(found.textsOf('tbody tr')[0]).to.include('upstream_error')
+  })
+
+  it('are downloaded as CSV by the same filters, past the calls that a page searches', async () => {
+    const { page } = await open('/provider/calls?service=tides&outcome=failed')
+    const href = String(page('a[href*=".csv"]').attr('href'))
+    expect(href).to.equal('/v1/provider/calls.csv?service=tides&outcome=failed')
+    const linesOf = async (path: string, as = person) => {
+      const { status, text } = await as.ask(path)
+      expect(status, text).to.equal(200)
+      return text.trimEnd().split('\r\n')
+    }
+    const [head, ...failed] = await linesOf(href)
+    expect(head).to.equal(
+      'at_utc,call_id,endpoint,caller,outcome,status,reason,latency_ms,charged_usd',
+    )
+    expect(failed).to.have.length(30)
+    expect(failed[0]).to.match(/,failed,502,upstream_error,30,0\.00$/)
+    const all = await linesOf('/v1/provider/calls.csv?service=tides')
+    expect(all, 'in two pages').to.have.length(1 + 5_000 + 30)
+    expect(new Set(all)).to.have.property('size', all.length)
+    const other = await signInByOutbox(hub(), 'sells-none@example.test')
+    expect((await other.ask(href)).status).to.equal(404)
   })
 })

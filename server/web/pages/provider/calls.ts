@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { SEARCHED_CALLS } from '../../../../core/usage/call-list.ts'
 import { findSoldServices } from '../../../../core/usage/provider-statistics.ts'
-import { SERVICE_CALL_OUTCOMES } from '../../../../core/usage/service-calls.ts'
+import { FILE_CALLS_MAX, SERVICE_CALL_OUTCOMES } from '../../../../core/usage/service-calls.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { ServiceCallJson } from '../../../rest/provider/calls.ts'
 import { filterBar, periodFilters, selectFilter } from '../../form.ts'
@@ -12,7 +12,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
-import { type Column, cardTable, pager, timeAgo } from '../../table.ts'
+import { type Column, cardTable, pager, timeAgo, withQuery } from '../../table.ts'
 import { apiFilter } from './api-filter.ts'
 import { outcomeOf } from './statistics.ts'
 
@@ -88,7 +88,15 @@ async function callList({ api }: PageRequest, query: Query): Promise<Html> {
               ? 'No calls match these filters.'
               : 'No calls yet.',
           )
-  }${pager(PATH, query, found.next_cursor)}`
+  }${pager(PATH, query, found.next_cursor)}${
+    (found.data.length > 0 || found.has_more) && csvLink(query)
+  }`
+}
+
+const csvLink = ({ service, outcome, from, to }: Query): Html => {
+  const path = withQuery('/v1/provider/calls.csv', { service, outcome, from, to })
+  return html`<p><a class="button plain" href="${path}">Download CSV</a> <span
+class="small muted">The newest ${formatCount(FILE_CALLS_MAX)} calls of these filters.</span></p>`
 }
 
 /** Table of calls, with reasons of failures, and prices if any was charged. */
