@@ -180,6 +180,11 @@ export const collapsible = (title: HtmlPart, content: HtmlPart, open = false): H
   )}><summary><h2>${title}</h2></summary>${content}
 </details>`
 
+/** Optional fields of a form that open with a click. @param open true to show their errors */
+export const foldedFields = (title: string, fields: readonly HtmlPart[], open: boolean): Html =>
+  html`<details${booleanAttribute('open', open)}><summary>${title}</summary> <div
+class="stack">${fields}</div></details>`
+
 /** Filters of a list, sent by GET, so that every filtered list has an address. */
 export const filterBar = (path: string, fields: readonly HtmlPart[]): Html =>
   html`<form action="${path}" class="filters" role="search" aria-label="Filter">${fields}

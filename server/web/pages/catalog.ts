@@ -97,9 +97,12 @@ const hitList = (query: Query, found: FoundHits): Html => {
   const parameters = parametersOf(query)
   return html`<p class="muted small">${
     isCut ? `${pluralize(count, 'result')} among the best ${HITS_MAX}` : pluralize(count, 'result')
-  }</p>${viewSwitch('Sort by', SORTS, query.sort, (sort) =>
-    withQuery(PATH, { ...parameters, sort: sort === 'relevance' ? '' : sort }),
-  )}${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}
+  }</p><div class="labeled-switch"><span aria-hidden="true">Sort by</span>${viewSwitch(
+    'Sort by',
+    SORTS,
+    query.sort,
+    (sort) => withQuery(PATH, { ...parameters, sort: sort === 'relevance' ? '' : sort }),
+  )}</div>${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}
 <ul class="list">${hits.map((hit) => searchHitCard(hit, facts, days))}</ul>${compareForm}${
     last > 1 && html`<p class="small muted">Page ${formatCount(number)} of ${formatCount(last)}</p>`
   }${pager(PATH, { ...parameters, cursor: query.cursor }, next)}`

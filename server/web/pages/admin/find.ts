@@ -52,11 +52,11 @@ const resultTable = (rows: readonly Found[]): Html =>
         rows,
       )
 
-/** Keys link to their state, providers to what they are owed; users have no page. */
+/** Keys link to their state, providers to what they are owed, users to their keys and providers. */
 const linkOf = ({ kind, id }: Found): Html => {
   const text = html`<code class="soft-breaks">${id}</code>`
   if (kind === 'key') return html`<a href="${withQuery('/admin/keys', { key: id })}">${text}</a>`
   return kind === 'provider'
     ? html`<a href="${balancePath(`liabilities:providers:${id}:`)}">${text}</a>`
-    : text
+    : html`<a href="${withQuery(PATH, { q: id })}">${text}</a>`
 }

@@ -3,13 +3,20 @@ import type { ListPage } from '../../../rest/paging.ts'
 import type { ServiceRowView, ServiceView } from '../../../rest/provider/services/view.ts'
 import { FILE_SCRIPT } from '../../assets.ts'
 import { rowMenu } from '../../dialog.ts'
-import { form, formFields } from '../../form.ts'
+import { foldedFields, form, formFields } from '../../form.ts'
 import { lineList, optionalDollars, optionalWhole, textOrUndefined } from '../../form-schemas.ts'
 import { dayOf } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
-import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
+import {
+  type AnyPage,
+  type FormAction,
+  formAction,
+  type PageRequest,
+  page,
+  type Submission,
+} from '../../page.ts'
 import { cardTable, pager, withQuery } from '../../table.ts'
 
 export type ServiceRowJson = z.infer<typeof ServiceRowView>
@@ -151,41 +158,49 @@ endpoints and prices before you activate it.</p>${form({
         hint: DOCUMENT_HINT,
       }),
       text({
-        name: 'only',
-        label: 'Endpoints',
-        lines: 3,
-        hint: html`One per line: a tag, a path prefix, or an operation such as
-<code>GET /weather</code>. Leave empty to import the first 100 endpoints.`,
-      }),
-      text({
-        name: 'base_url',
-        label: 'Upstream URL',
-        type: 'url',
-        hint: 'Leave empty to use the first server of the document.',
-      }),
-      text({
         name: 'price',
         label: 'Price per call (USD)',
         numeric: true,
         size: 10,
         hint: html`For endpoints without a price of their own (<code>x-payment-info</code>).`,
       }),
-      text({
-        name: 'deadline_seconds',
-        label: 'Deadline (seconds)',
-        numeric: true,
-        size: 10,
-        hint: 'A call that takes longer is refunded. Leave empty for 30.',
-      }),
-      text({
-        name: 'max_bytes',
-        label: 'Largest response (bytes)',
-        numeric: true,
-        size: 10,
-        hint: 'Leave empty for 1,048,576.',
-      }),
+      foldedFields('More options', importOptions(submission), submission?.act === 'import'),
     ],
   })}`
+}
+
+/** Optional fields of an import: which endpoints, and how they are called. */
+function importOptions(submission: Submission | undefined): readonly Html[] {
+  const { text } = formFields('import', submission)
+  return [
+    text({
+      name: 'only',
+      label: 'Endpoints',
+      lines: 3,
+      hint: html`One per line: a tag, a path prefix, or an operation such as
+<code>GET /weather</code>. Leave empty to import the first 100 endpoints.`,
+    }),
+    text({
+      name: 'base_url',
+      label: 'Upstream URL',
+      type: 'url',
+      hint: 'Leave empty to use the first server of the document.',
+    }),
+    text({
+      name: 'deadline_seconds',
+      label: 'Deadline (seconds)',
+      numeric: true,
+      size: 10,
+      hint: 'A call that takes longer is refunded. Leave empty for 30.',
+    }),
+    text({
+      name: 'max_bytes',
+      label: 'Largest response (bytes)',
+      numeric: true,
+      size: 10,
+      hint: 'Leave empty for 1,048,576.',
+    }),
+  ]
 }
 
 function listForm({ submission }: PageRequest<unknown>): Html {
