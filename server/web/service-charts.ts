@@ -34,11 +34,16 @@ width="${step * 0.8}" height="${HEIGHTS[grade]}"><title>${day}: ${
   })}</svg>`
 }
 
-/** Uptime and latency; undefined if not measured. @param source basis, such as `calls` */
+/**
+ * Uptime and latency; undefined if not measured.
+ * @param source basis, such as `calls`
+ * @param endpoint whose latency it is. @defaultValue all endpoints
+ */
 export function serviceCharts(
   days: readonly ChartDay[],
   source: string,
   note: string,
+  endpoint?: string,
 ): Html | undefined {
   const measured = days.filter(({ uptime }) => uptime !== null)
   if (measured.length === 0) return undefined
@@ -51,7 +56,7 @@ export function serviceCharts(
   }))
   const last = latencies.at(-1)
   const slowest = Math.max(0, ...(last?.values ?? []).map((value) => value ?? 0))
-  const slowestDay = `Slowest day: ${last?.name} ${formatDuration(slowest)}.`
+  const slowestDay = slowest > 0 ? `Slowest day: ${last?.name} ${formatDuration(slowest)}.` : ''
   return html`<div class="columns"><section><h2>Uptime by day</h2>${chart({
     label: `Uptime by day: ${lowest} on the worst of ${measured.length} days with ${source}`,
     periods,
@@ -63,11 +68,15 @@ export function serviceCharts(
     empty: 'Never up in this period.',
   })}<p class="small muted">${note} Worst day: ${lowest}.</p></section>
 <section><h2>Latency by day</h2>${chart({
-    label: `Latency by day, ${names.join(', ')}. ${slowestDay}`,
+    label: `Latency${endpoint === undefined ? '' : ` of ${endpoint}`} by day, ${names.join(
+      ', ',
+    )}. ${slowestDay}`,
     periods,
     series: latencies,
     shape: 'lines',
     format: formatDuration,
     empty: 'No latency measured in this period.',
-  })}<p class="small muted">${slowestDay}</p></section></div>`
+  })}<p class="small muted">${
+    endpoint !== undefined && html`<code>${endpoint}</code>. `
+  }${slowestDay}</p></section></div>`
 }

@@ -10,8 +10,6 @@ import {
 import {
   type LatencyPercentiles,
   readEndpointLatencies,
-  readServiceDays,
-  type ServiceDay,
 } from '../../../core/catalog/services/service-days.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { RecentReads } from '../../../core/db/recent-reads.ts'
@@ -25,7 +23,6 @@ import {
   formatDuration,
   formatPercent,
   lastDays,
-  pluralize,
   priceRange,
 } from '../format.ts'
 import { type Html, html } from '../html.ts'
@@ -33,9 +30,9 @@ import type { PageContent } from '../layout.ts'
 import { type AnyPage, page, type Redirect } from '../page.ts'
 import { priceChart } from '../price-chart.ts'
 import { fieldList } from '../schema-fields.ts'
-import { serviceCharts } from '../service-charts.ts'
 import { type EntryPoints, serviceSnippets } from '../snippets.ts'
 import { cardTable, metrics } from '../table.ts'
+import { PerformanceQuery, performancePart, readPerformance } from './service-performance.ts'
 import { tryPath } from './try.ts'
 
 export interface ServiceDeps {
@@ -54,20 +51,22 @@ const EXTERNAL_APIS = '/services?type=external'
 export const servicePage = (deps: ServiceDeps): AnyPage =>
   page('/services/{slug}', {
     access: 'public',
+    query: PerformanceQuery,
     render: (request) =>
       renderRecent(deps.recentReads, request, (pool) =>
-        renderService(pool, request.params['slug'] ?? '', deps),
+        renderService(pool, request.params['slug'] ?? '', request.query, deps),
       ),
   })
 
 async function renderService(
   pool: Pool,
   slug: string,
+  query: PerformanceQuery,
   deps: Omit<ServiceDeps, 'recentReads'>,
 ): Promise<PageContent | Redirect> {
-  const [found, days, latencies, prices] = await Promise.all([
+  const [found, performance, latencies, prices] = await Promise.all([
     findService(pool, slug),
-    readServiceDays(pool, slug),
+    readPerformance(pool, slug, query),
     readEndpointLatencies(pool, slug),
     readPriceHistory(pool, slug),
   ])
@@ -95,7 +94,7 @@ href="/services">Services</a></p><h1>${listing.name}</h1>
 <span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${[
       serviceMetrics(listing),
       assistantSetup(slug, entryPoints),
-      serviceCharts(days, 'calls', callTotal(days)),
+      performancePart(`/services/${slug}`, endpoints, query, performance),
       priceChart(lastDays(deps.clock.now(), PRICE_DAYS), prices),
       endpointOverview(endpoints, latencies),
       endpointArticles(slug, endpoints, entryPoints),
@@ -187,12 +186,6 @@ const priceOf = (endpoint: ServiceEndpoint): string => {
   const { unit, per, price_microdollars: amount } = metered
   return `${formatDollars(amount)} for ${formatCount(per)} ${unit}, ${total}`
 }
-
-const callTotal = (days: readonly ServiceDay[]): string =>
-  `${pluralize(
-    days.reduce((sum, { calls }) => sum + calls, 0),
-    'call',
-  )} in ${days.length} days.`
 
 const serviceMetrics = (listing: PublishedService): Html =>
   metrics({

@@ -43,6 +43,7 @@ describe('the catalog and the status page', function () {
       .map((each) => Number(page(each).text().split(' ')[0]!.replace('$', '')))
     expect(prices.length).to.be.greaterThan(2)
     expect(prices).to.deep.equal(prices.toSorted((a, b) => a - b))
+    expect(page('.labeled-switch').text()).to.match(/^Sort by\s*Relevance/)
     const links = page('.view-switch a')
       .toArray()
       .map((link) => page(link).attr('href'))
@@ -72,6 +73,46 @@ describe('the catalog and the status page', function () {
     const facts = page('.card .facts').toArray()
     expect(page(facts[0]).text()).to.include('p95 30 ms')
     expect(page(facts[1]).text()).to.include('p95 700 ms')
+  })
+
+  it('shows errors, and the latency of one endpoint, of the chosen days of a service', async () => {
+    const { admin } = hub().database
+    const { rows } = await admin.query<{ id: number; name: string }>(
+      `SELECT id, method || ' ' || path AS name FROM hub.endpoint
+       WHERE service = 'analysis' AND state = 'active' ORDER BY id OFFSET 1 LIMIT 1`,
+    )
+    const { id, name } = rows[0]!
+    const plant = (outcome: string, refused: boolean, ms: number, calls: number) =>
+      admin.query(
+        `INSERT INTO hub.outcome_day
+         VALUES ('analysis', (now() AT TIME ZONE 'UTC')::date - 40, $1, $2, $3, ARRAY[$4::integer],
+           ARRAY[$5::integer])`,
+        [id, outcome, refused, ms, calls],
+      )
+    await plant('delivered', false, 70, 20)
+    await plant('upstream_timeout', false, -1, 3)
+    await plant('validation_failed', true, -1, 2)
+    await admin.query(
+      `INSERT INTO hub.service_day (service, day, calls, up, delivered, failed, latency_ms)
+       VALUES ('analysis', (now() AT TIME ZONE 'UTC')::date - 40, 25, 25, 20, 5, 1400)`,
+    )
+    const quarter = await open(`/services/analysis?days=90&endpoint=${encodeURIComponent(name)}`)
+    const label = quarter('svg[aria-label^="Latency of"]').attr('aria-label')
+    expect(label).to.equal(`Latency of ${name} by day, p50, p95, p99. Slowest day: p99 70 ms.`)
+    const errors = quarter('[aria-label=Errors] tbody tr')
+      .toArray()
+      .map((row) => quarter(row).text().replaceAll(/\s+/g, ' '))
+    expect(errors).to.have.length(2)
+    expect(errors[0]).to.match(/of the service ?3/)
+    expect(errors[1]).to.match(/of the caller ?2/)
+    expect(quarter('[aria-label=Errors] a').attr('href')).to.equal(
+      '/docs/problems/upstream_timeout',
+    )
+    const month = await open('/services/analysis')
+    expect(month('.comparison').text()).to.include('from 25 calls in the previous 30 days')
+    expect(month('[aria-label=Errors]').length, 'none in these days').to.equal(0)
+    const headers = { accept: 'text/html' }
+    expect((await ask(hub().url, '/services/analysis?days=3', { headers })).status).to.equal(422)
   })
 
   it('is found under the former address of the search, with all filters', async () => {
