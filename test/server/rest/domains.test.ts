@@ -60,7 +60,17 @@ describe('owners of domains', () => {
       { path: '/a/secret', action: 'deny' },
     ]
     const { body } = await price(id, rules)
-    expect(body['rules']).to.deep.equal([
+    expect(body['rules'], 'the most specific first').to.deep.equal([
+      {
+        path: '/a/secret',
+        agents: [],
+        action: 'deny',
+        max_age_seconds: 3_600,
+        preview_characters: 0,
+        wait_for: null,
+        exclude: [],
+        fast: false,
+      },
       {
         path: '/a/**',
         agents: [],
@@ -72,16 +82,6 @@ describe('owners of domains', () => {
         wait_for: null,
         exclude: [],
         fast: true,
-      },
-      {
-        path: '/a/secret',
-        agents: [],
-        action: 'deny',
-        max_age_seconds: 3_600,
-        preview_characters: 0,
-        wait_for: null,
-        exclude: [],
-        fast: false,
       },
     ])
     const bad: readonly Body[][] = [

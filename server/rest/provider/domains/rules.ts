@@ -117,13 +117,13 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
 
 const priceRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   route('GET /v1/domains/{id}/rules', {
-    summary: 'Returns the prices and rules of a domain.',
+    summary: 'Returns the prices and rules of a domain, in the order in which they are tried.',
     auth: 'provider',
     response: { status: 200, schema: RuleSet },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {
       const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
-      return { body: { rules: (await readRules(deps.pool, domain.id)).map(showRule) } }
+      return { body: showRules(await readRules(deps.pool, domain.id)) }
     },
   }),
   route('PUT /v1/domains/{id}/rules', {
@@ -145,7 +145,7 @@ const priceRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       assertDistinct(rules)
       await writeRules(deps.pool, domain.id, rules)
       if (domain.slug !== null) await deps.catalog.refresh(domain.slug)
-      return { body: { rules: rules.map(showRule) } }
+      return { body: showRules(rules) }
     },
   }),
 ]
@@ -238,6 +238,11 @@ function assertDistinct(rules: readonly PageRule[]): void {
 
 const invalid = (index: number, field: string, message: string): Fault =>
   inputFault(`/rules/${index}/${field}`, message)
+
+/** Rules in the order in which they are tried: the first that matches a page applies. */
+const showRules = (rules: readonly PageRule[]) => ({
+  rules: sortBySpecificity(rules).map(showRule),
+})
 
 const showRule = (rule: PageRule) => ({
   path: rule.pattern,

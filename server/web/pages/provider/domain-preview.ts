@@ -6,6 +6,7 @@ import { type Html, html } from '../../html.ts'
 import { flashMessage } from '../../messages.ts'
 import { type FormAction, formAction } from '../../page.ts'
 import { definitionList } from '../../table.ts'
+import type { DomainRequest } from './domain-rules.ts'
 
 /** Characters of the extracted text that the page shows. */
 const SHOWN_CHARS = 6_000
@@ -31,11 +32,11 @@ export const previewAction: FormAction = formAction({
 })
 
 /** Button that reads the page of a price check. */
-export const previewForm = (url: string): Html =>
+const previewForm = (url: string): Html =>
   form({ act: 'preview', submit: 'Preview what agents get', kind: 'plain', hidden: { url } })
 
 /** Messages by outcome of a price check. */
-export const OUTCOME_TEXTS: Readonly<Record<string, string>> = {
+const OUTCOME_TEXTS: Readonly<Record<string, string>> = {
   malformed_url: 'This is not a valid URL.',
   domain_not_registered: 'This page is not on this domain.',
   page_not_for_sale: 'No rule matches this page: it is not sold.',
@@ -79,3 +80,34 @@ const READERS: Readonly<Record<string, string>> = {
 
 const robotsText = (isAllowed: boolean): string =>
   isAllowed ? 'allows reading' : 'forbids reading: agents cannot buy it'
+
+/** Result of a price lookup. */
+interface FoundRule {
+  readonly outcome: string
+  readonly rule: RuleJson | null
+}
+
+/** Finds the rule that applies to the page of the query; undefined without one. */
+export const findRule = async ({ api, params, query: { url } }: DomainRequest) =>
+  url === undefined || url === ''
+    ? undefined
+    : api<FoundRule>('POST /v1/domains/{id}/rules/try', { params, body: { url } })
+
+/** Price lookup: the rule that applies to a page. @param canPreview false before verification */
+export const priceLookup = (
+  { query: { url }, path }: DomainRequest,
+  found: FoundRule | undefined,
+  canPreview: boolean,
+): Html =>
+  html`<h3 id="try">Check a price</h3><form action="${path}#try" class="filters">
+<div><label for="try-url">Page URL</label><input id="try-url" name="url" type="url"
+value="${url}" size="36" required></div><button type="submit" class="plain">Check
+price</button></form>${
+    found &&
+    html`<div class="box" role="status"><p>${
+      found.rule
+        ? html`<strong>${formatDollars(found.rule.price_microdollars ?? 0)}</strong> by the rule
+<code>${found.rule.path}</code>.`
+        : (OUTCOME_TEXTS[found.outcome] ?? found.outcome)
+    }</p>${found.rule && canPreview && previewForm(url ?? '')}</div>`
+  }`

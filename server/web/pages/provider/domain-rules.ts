@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
 import { type Dialog, dialogPath, dialogs, rowMenu } from '../../dialog.ts'
-import { form, formFields, submittedWas } from '../../form.ts'
+import { foldedFields, form, formFields, submittedWas } from '../../form.ts'
 import { checkbox, dollarsValue, lineList, optionalDollars } from '../../form-schemas.ts'
 import { formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest, type Submission } from '../../page.ts'
 import { cardTable } from '../../table.ts'
-import { OUTCOME_TEXTS, previewForm } from './domain-preview.ts'
 
 /** Query of the page of a domain. */
 export const DomainQuery = z.object({
@@ -101,23 +100,40 @@ const nameOf = ({ path, agents }: RuleJson): string => [path, ...agents].join('\
 /** Name of the dialog that adds or edits a rule, and of its action. */
 const RULE = 'rule'
 
-/** Price rules of a domain, and the dialog that adds or edits one. */
-export function rulesPart(rules: readonly RuleJson[], request: DomainRequest): Html {
+/**
+ * Price rules of a domain in the order in which they are tried, and the dialog that adds or edits
+ * one.
+ * @param applied the rule that applies to a page that was looked up
+ */
+export function rulesPart(
+  rules: readonly RuleJson[],
+  request: DomainRequest,
+  applied: RuleJson | null,
+): Html {
   const { path, query, submission } = request
   const named = submission?.act === RULE ? submission.values['was'] : query.rule
   const editing = rules.find((rule) => nameOf(rule) === named)
-  return html`<h2 id="rules">Prices</h2><p>The most specific rule applies. Pages without a rule are
-not sold. A rule may be for agents that <a
+  return html`<h2 id="rules">Prices</h2><p>The first rule that matches a page applies: the most
+specific ones come first. Pages without a rule are not sold. A rule may be for agents that <a
 href="/docs/agents#signatures">sign their requests</a>.</p>${
-    rules.length === 0 ? emptyState('No prices yet: nothing is sold.') : ruleTable(rules, path)
+    rules.length === 0
+      ? emptyState('No prices yet: nothing is sold.')
+      : ruleTable(rules, path, applied && nameOf(applied))
   }${dialogs([ruleDialog(editing, request)], path, submission?.act ?? query.edit)}`
 }
 
-const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
+const ruleTable = (rules: readonly RuleJson[], path: string, applied: string | null): Html =>
   cardTable(
     'Prices',
     [
-      { head: 'Pages', cell: ({ rule }) => html`<code>${rule.path}</code>` },
+      { head: 'Order', number: true, cell: ({ row }) => row + 1 },
+      {
+        head: 'Pages',
+        cell: ({ rule }) =>
+          html`<code>${rule.path}</code>${
+            nameOf(rule) === applied && html` <span class="badge good">applies</span>`
+          }`,
+      },
       { head: 'For', cell: ({ rule }) => agentsText(rule.agents) },
       {
         head: 'Price',
@@ -225,8 +241,7 @@ verified agent. Empty: for everyone.`,
 function readingFields(rule: RuleJson | undefined, submission: Submission | undefined): Html {
   const { text, select, check } = formFields(RULE, submission)
   const age = String(rule?.max_age_seconds ?? 3_600)
-  return html`<details${submission?.act === RULE && html` open`}><summary>Reading and
-caching</summary> <div class="stack">${[
+  const fields = [
     select(
       { name: 'max_age_seconds', label: 'Cache pages for', value: age },
       {
@@ -261,31 +276,6 @@ caching</summary> <div class="stack">${[
       checked: rule?.fast ?? false,
       hint: 'Faster, but not suitable for pages rendered by scripts.',
     }),
-  ]}</div></details>`
-}
-
-/** Price lookup: the rule that applies to a page. @param canPreview false before verification */
-export async function priceLookup(
-  { api, params, query: { url }, path }: DomainRequest,
-  canPreview: boolean,
-): Promise<Html> {
-  const result =
-    url === undefined || url === ''
-      ? undefined
-      : await api<{ outcome: string; rule: RuleJson | null }>('POST /v1/domains/{id}/rules/try', {
-          params,
-          body: { url },
-        })
-  return html`<h3 id="try">Check a price</h3><form action="${path}#try" class="filters">
-<div><label for="try-url">Page URL</label><input id="try-url" name="url" type="url"
-value="${url}" size="36" required></div><button type="submit" class="plain">Check
-price</button></form>${
-    result &&
-    html`<div class="box" role="status"><p>${
-      result.rule
-        ? html`<strong>${formatDollars(result.rule.price_microdollars ?? 0)}</strong> by the rule
-<code>${result.rule.path}</code>.`
-        : (OUTCOME_TEXTS[result.outcome] ?? result.outcome)
-    }</p>${result.rule && canPreview && previewForm(url ?? '')}</div>`
-  }`
+  ]
+  return foldedFields('Reading and caching', fields, submission?.act === RULE)
 }

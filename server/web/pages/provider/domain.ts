@@ -22,14 +22,8 @@ import {
 } from '../../page.ts'
 import { reviewNotice } from '../../review.ts'
 import { cardTable, definitionList, metrics } from '../../table.ts'
-import { previewAction } from './domain-preview.ts'
-import {
-  DomainQuery,
-  type DomainRequest,
-  priceLookup,
-  ruleActions,
-  rulesPart,
-} from './domain-rules.ts'
+import { findRule, previewAction, priceLookup } from './domain-preview.ts'
+import { DomainQuery, type DomainRequest, ruleActions, rulesPart } from './domain-rules.ts'
 import { domainBadge } from './domains.ts'
 import { earningsChart } from './earnings.ts'
 
@@ -88,9 +82,10 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     },
     render: async (request) => {
       const { api, params } = request
-      const [domain, { rules }, ...earned] = await Promise.all([
+      const [domain, { rules }, found, ...earned] = await Promise.all([
         api<DomainDetailJson>('GET /v1/domains/{id}', { params }),
         api<{ rules: readonly RuleJson[] }>('GET /v1/domains/{id}/rules', { params }),
+        findRule(request),
         earningsOf(request, clock.now(), 'day', '100'),
         earningsOf(request, clock.now(), 'page', '10'),
       ])
@@ -101,10 +96,13 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         main: html`<p class="breadcrumb"><a href="/provider/domains">Domains</a></p>
 <h1>${domain.domain} ${domainBadge(domain)}</h1>${reviewPart(domain)}${proofPart(domain)}${
           domain.state !== 'pending' && saleFacts(domain)
-        }${settings(domain, request)}${rulesPart(rules, request)}${await priceLookup(
+        }${settings(domain, request)}${rulesPart(
+          rules,
           request,
-          domain.state === 'verified',
-        )}${domain.state !== 'pending' && earningsPart(lastDays(clock.now(), DAYS), ...earned)}`,
+          found?.rule ?? null,
+        )}${priceLookup(request, found, domain.state === 'verified')}${
+          domain.state !== 'pending' && earningsPart(lastDays(clock.now(), DAYS), ...earned)
+        }`,
       }
     },
   })
