@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { dayName } from '../../clock.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 
@@ -43,4 +44,19 @@ export async function findPayout(pool: Pool, owner: KeyManager, id: string): Pro
   const { rows } = await pool.query<PayoutInfo>(`${SELECT} AND o.id = $2`, [owner, id])
   if (!rows[0]) throw new Fault('not_found', 'You have no payout with this id.')
   return rows[0]
+}
+
+/** Returns what an owner's providers were paid, by UTC month such as `2026-11`. */
+export async function readPayoutMonths(
+  pool: Pool,
+  owner: KeyManager,
+  from: Date,
+): Promise<ReadonlyMap<string, bigint>> {
+  const { rows } = await pool.query<{ month: string; amount: bigint }>(
+    `SELECT to_char(o.batch, 'YYYY-MM') AS month, sum(o.amount)::bigint AS amount
+     FROM hub.payout o JOIN hub.provider p ON p.id = o.provider
+     WHERE p.owner = ANY ($1) AND o.state = 'confirmed' AND o.batch >= $2 GROUP BY 1`,
+    [owner, dayName(from)],
+  )
+  return new Map(rows.map(({ month, amount }) => [month, amount]))
 }

@@ -86,6 +86,10 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
 
     const tab = await tabs.open({ cookie: person.cookie, scripts: false })
     await tab.go('/provider/payouts')
+    const chart = await tab.page.$eval('svg[aria-label^="Payouts by month"]', (svg) =>
+      svg.getAttribute('aria-label'),
+    )
+    expect(chart).to.equal('Payouts by month: $2.00 in the current one')
     const row = 'td a[href^="/provider/payouts/"]'
     await Promise.all([tab.page.waitForNavigation(), tab.page.click(row)])
     const { rows } = await hub().hub.pool.query<{ transaction: string }>(

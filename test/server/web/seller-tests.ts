@@ -66,7 +66,18 @@ export function sellerTests(
       expect(await tab.text()).to.include('$0.007')
       await tab.send('sell')
       expect(await priceOf(), 'sales stopped').to.equal(undefined)
-      await tab.choose('/blog/**', 'button')
+      await tab.send('rule', { path: '/**', price: '0.001' })
+      await tab.send('rule', { path: '/blog/one', price: '0.02' })
+      await tab.go(`${new URL(tab.page.url()).pathname}?url=${encodeURIComponent(page)}`)
+      const order = await tab.page.$$eval('[aria-label=Prices] tbody tr', (rows) =>
+        rows.map((row) => row.textContent.trim().replace(/\s+/g, ' ').split('everyone')[0]),
+      )
+      expect(order, 'the most specific first').to.deep.equal([
+        '1/blog/one applies',
+        '2/blog/**',
+        '3/**',
+      ])
+      for (const rule of ['/blog/one', '/**', '/blog/**']) await tab.choose(rule, 'button')
       expect(await tab.text()).to.include('No prices yet')
       await tab.close()
     })
@@ -153,7 +164,10 @@ export function sellerTests(
       })
       const tab = await tabs.open({ scripts, cookie })
       await tab.go('/provider/services')
+      const options = (state: string) => tab.page.$(`details${state} [name=max_bytes]`)
+      expect(await options(':not([open])'), 'folded').not.to.equal(null)
       await tab.send('import', { slug, openapi: '{' })
+      expect(await options('[open]'), 'open with errors').not.to.equal(null)
       expect(await tab.page.$('#flash'), 'not a document').not.to.equal(null)
       await tab.send('import', { slug, openapi: JSON.stringify({ ...OPENAPI, servers: [] }) })
       expect(await tab.text()).to.include('Is required because the document names no server')
@@ -221,6 +235,9 @@ export function sellerTests(
         return /Balance\s*\$0\.0036/.test(await tab.text()) // less a commission of 10 %
       })
       await tab.go(`/provider/services/${slug}`)
+      const figures = await tab.text()
+      expect(figures).to.match(/\$0\.0036\s+of\s+this API is in your balance.*payout address/s)
+      expect(figures, 'its caller').to.match(/Callers\s*Caller.*[\da-f]{16}/s)
       expect(await tab.text()).to.include('None of the newest 5,000 calls failed.')
       sites().at('gateway.test', (_, response) => {
         response.statusCode = 500

@@ -84,3 +84,20 @@ function nextPayout(holding: Holding, minimum: string, isOneOfMany: boolean): Ht
     ? html`<div class="box fair"><p>${text}</p></div>`
     : html`<p class="muted">${text}</p>`
 }
+
+/** Balance of one API, and when it is paid out; undefined without one. */
+export function servicePayout(
+  { data, minimum_microdollars: minimum }: ProviderBalanceJson,
+  slug: string,
+): Html | undefined {
+  for (const { services, waits_for: wait, waits_until: until } of data) {
+    const part = services.find(({ service }) => service === slug)
+    if (part === undefined || part.owed_microdollars <= 0) continue
+    return html`<h3>Next payout</h3><p><strong>${formatDollars(part.owed_microdollars)}</strong> of
+this API is in your <a href="/provider/payouts">balance</a>. ${WAIT_TEXTS[wait](
+      formatDollars(minimum),
+      formatTime(until),
+    )}</p>`
+  }
+  return undefined
+}

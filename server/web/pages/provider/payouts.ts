@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
 import { readUsableChallenge } from '../../../../core/identity/challenge.ts'
+import { readPayoutMonths } from '../../../../core/payments/payouts/list.ts'
 import { nonce } from '../../../rest/account/registration.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
@@ -15,7 +16,14 @@ import { alignedColumn, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
-import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
+import {
+  type AnyPage,
+  type FormAction,
+  formAction,
+  type PageRequest,
+  page,
+  requireSession,
+} from '../../page.ts'
 import {
   breakableHex,
   cardTable,
@@ -23,11 +31,11 @@ import {
   pager,
   shortHash,
   table,
-  timeAgo,
   withQuery,
 } from '../../table.ts'
 import { signatureActions, signatureForm, walletAddressForm } from '../../wallet-signature.ts'
 import { balancePart } from './balance.ts'
+import { firstMonth, payoutChart } from './payout-chart.ts'
 
 const PATH = '/provider/payouts'
 
@@ -90,22 +98,29 @@ export const payoutsPage = ({ pool, clock }: PayoutsPageDeps): AnyPage =>
     render: async (request) => {
       const { api, query } = request
       const { nonce: pending, change, cursor } = query
-      const [balance, place, payouts] = await Promise.all([
+      const { principals } = requireSession(request)
+      const now = clock.now()
+      const [balance, place, payouts, paid] = await Promise.all([
         api<ProviderBalanceJson>('GET /v1/provider/balance'),
         api<PayoutAddressJson>('GET /v1/provider/payout-address'),
         api<ListPage<PayoutJson>>('GET /v1/provider/payouts', { query: { cursor } }),
+        readPayoutMonths(pool, principals, firstMonth(now)),
       ])
       return {
         title: 'Payouts',
         tabs: SELLING_TABS,
         scripts: [WALLET_SCRIPT],
         main: html`<h1>Payouts</h1><p class="lead">Earnings are paid out once a day in USDC on Base
-to your wallet.</p>${balancePart(balance)}${byService(balance)}${debtsPart(balance)}
+to your wallet.</p>${balancePart(balance)}${byService(balance)}
 <h2>Payout history</h2>${
           payouts.data.length === 0
             ? emptyState('No payouts yet.')
-            : html`${payoutTable(payouts.data)}${pager(PATH, { cursor }, payouts.next_cursor)}`
-        }${earningsForm(request, monthName(monthStart(clock.now(), -1)))}${addressPart(place)}${
+            : html`${payoutChart(now, paid)}${payoutTable(payouts.data)}${pager(
+                PATH,
+                { cursor },
+                payouts.next_cursor,
+              )}`
+        }${earningsForm(request, monthName(monthStart(now, -1)))}${addressPart(place)}${
           pending !== undefined
             ? await signPart(pool, request, pending, 'payout')
             : change !== undefined
@@ -133,32 +148,6 @@ const byService = ({ data }: ProviderBalanceJson): Html | undefined => {
         ],
         owed,
       )
-}
-
-/** Refunds that the provider owes, by call. */
-const debtsPart = ({ data }: ProviderBalanceJson): Html | undefined => {
-  const debts = data.flatMap((each) => each.debts)
-  return debts.length === 0
-    ? undefined
-    : html`<h2>You owe</h2><p>These calls were refunded after you had been paid for them. We deduct
-the amounts from your next earnings, the oldest first.</p>${table(
-        'Debts',
-        [
-          { head: 'Refunded', noWrap: true, cell: ({ at }) => timeAgo(at) },
-          { head: 'Call', cell: (each) => html`<code>${each.entry_id}</code>` },
-          {
-            head: 'Your share',
-            number: true,
-            cell: alignedColumn(debts, (each) => each.amount_microdollars),
-          },
-          {
-            head: 'Open',
-            number: true,
-            cell: alignedColumn(debts, (each) => each.open_microdollars),
-          },
-        ],
-        debts,
-      )}`
 }
 
 const BADGES = { under_way: 'fair', sent: 'good', failed: 'bad' }

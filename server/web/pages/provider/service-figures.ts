@@ -1,23 +1,32 @@
 import { SEARCHED_CALLS } from '../../../../core/usage/call-list.ts'
+import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
 import type { ServiceCallJson } from '../../../rest/provider/calls.ts'
-import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
+import type { CustomerJson, StatisticsJson } from '../../../rest/provider/statistics.ts'
 import { formatCount } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { withQuery } from '../../table.ts'
+import { servicePayout } from './balance.ts'
 import { serviceCallTable } from './calls.ts'
 import { type EarningsFigures, earningsPart } from './earnings.ts'
 import type { ServiceJson } from './services.ts'
-import { failedPart, rowTable, totalsPart } from './statistics.ts'
+import { customerTable, failedPart, rowTable, totalsPart } from './statistics.ts'
 
 /** Days of the figures of an API. */
 export const DAYS = 30
 
-/** Calls and earnings; calls, failures and latency of each endpoint. */
+interface ServiceFigures {
+  readonly figures: StatisticsJson
+  readonly earned: EarningsFigures
+  /** Those who paid most. */
+  readonly customers: readonly CustomerJson[]
+  readonly balance: ProviderBalanceJson
+}
+
+/** Calls, earnings and the next payout; calls, failures and latency of each endpoint; callers. */
 export function figuresPart(
   { slug, state }: ServiceJson,
-  figures: StatisticsJson,
-  earned: EarningsFigures,
+  { figures, earned, customers, balance }: ServiceFigures,
 ): Html | undefined {
   const { data, totals } = figures
   if (state === 'draft' && data.length === 0) return undefined
@@ -27,10 +36,10 @@ export function figuresPart(
       ? emptyState('No calls in this period.')
       : html`${totalsPart(totals)}${failedPart(figures, slug)}<h3>Earnings</h3>${earningsPart(
           earned,
-        )}<h3>Endpoints</h3>${rowTable(
+        )}${servicePayout(balance, slug)}<h3>Endpoints</h3>${rowTable(
           data.map((row) => ({ ...row, endpoint: row.endpoint?.replace(`${slug} `, '') })),
           'endpoint',
-        )}<p><a href="${statistics}">Callers and
+        )}<h3>Callers</h3>${customerTable(customers)}<p><a href="${statistics}">All callers, and
 statistics by day</a></p>`
   }`
 }

@@ -2,8 +2,9 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../../../../core/clock.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
 import type { ServiceCallJson } from '../../../rest/provider/calls.ts'
-import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
+import type { CustomerJson, StatisticsJson } from '../../../rest/provider/statistics.ts'
 import { dayRangeOf } from '../../chart-range.ts'
 import { dialogs } from '../../dialog.ts'
 import { collapsible, form, formFields } from '../../form.ts'
@@ -34,6 +35,8 @@ const Query = z.object({
   edit: z.string().max(20).optional(),
 })
 type Request = PageRequest<z.infer<typeof Query>>
+
+const CALLERS_SHOWN = '5'
 
 interface PriceJson {
   readonly method: string
@@ -71,21 +74,7 @@ export const servicePage = ({ pool, clock }: ServicePageDeps): AnyPage =>
       withdrawn: 'Version withdrawn.',
     },
     render: async (request) => {
-      const { api, params } = request
-      const { slug } = params
-      const range = dayRangeOf(lastDays(clock.now(), DAYS))
-      const { from, to } = range
-      const [service, prices, figures, earned, failures] = await Promise.all([
-        api<ServiceJson>('GET /v1/provider/services/{slug}', { params }),
-        api<ListPage<PriceJson>>('GET /v1/provider/services/{slug}/prices', { params }),
-        api<StatisticsJson>('GET /v1/provider/statistics', {
-          query: { service: slug, by: 'endpoint', from, to },
-        }),
-        readEarningsFigures(pool, requireSession(request).principals, range, slug),
-        api<ListPage<ServiceCallJson>>('GET /v1/provider/calls', {
-          query: { service: slug, outcome: 'failed' },
-        }),
-      ])
+      const { service, prices, figures, failures } = await readService(request, pool, clock.now())
       const isDraft = service.state === 'draft'
       return {
         title: service.name,
@@ -100,15 +89,44 @@ export const servicePage = ({ pool, clock }: ServicePageDeps): AnyPage =>
           settings(service, request),
           !isDraft && statePart(service, request),
           endpointsPart(service, request),
-          figuresPart(service, figures, earned),
-          !isDraft && failuresPart(service, failures.data),
-          pricesPart(prices.data),
+          figuresPart(service, figures),
+          !isDraft && failuresPart(service, failures),
+          pricesPart(prices),
           credentialPart(service, request),
           testPart(service, request),
         ]}`,
       }
     },
   })
+
+/** Reads an API, its prices, and its figures of the last days. */
+async function readService({ api, params, session }: Request, pool: Pool, now: Date) {
+  const { slug } = params
+  const range = dayRangeOf(lastDays(now, DAYS))
+  const { from, to } = range
+  const { principals } = requireSession({ session })
+  const [service, prices, figures, earned, failures, customers, balance] = await Promise.all([
+    api<ServiceJson>('GET /v1/provider/services/{slug}', { params }),
+    api<ListPage<PriceJson>>('GET /v1/provider/services/{slug}/prices', { params }),
+    api<StatisticsJson>('GET /v1/provider/statistics', {
+      query: { service: slug, by: 'endpoint', from, to },
+    }),
+    readEarningsFigures(pool, principals, range, slug),
+    api<ListPage<ServiceCallJson>>('GET /v1/provider/calls', {
+      query: { service: slug, outcome: 'failed' },
+    }),
+    api<ListPage<CustomerJson>>('GET /v1/provider/customers', {
+      query: { service: slug, from, to, limit: CALLERS_SHOWN },
+    }),
+    api<ProviderBalanceJson>('GET /v1/provider/balance'),
+  ])
+  return {
+    service,
+    prices: prices.data,
+    figures: { figures, earned, customers: customers.data, balance },
+    failures: failures.data,
+  }
+}
 
 const reviewPart = ({ review }: ServiceJson): Html | undefined =>
   reviewNotice(review, form({ act: 'withdraw', submit: 'Withdraw version', kind: 'plain' }))

@@ -236,7 +236,8 @@ export function outcomeOf(code: string): Html {
     : html`${text ?? code.replaceAll('_', ' ')}`
 }
 
-const customerTable = (customers: readonly CustomerJson[]): Html =>
+/** Callers under pseudonyms. */
+export const customerTable = (customers: readonly CustomerJson[]): Html =>
   cardTable(
     'Callers',
     [
