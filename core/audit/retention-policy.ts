@@ -157,9 +157,9 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   },
   audit: hub(
     'evidence',
-    'Audit log, roles, acts of staff, incidents, linked identities, exports and migrations.',
-    `audit role staff_act identity_link outgoing_switch migration export rate_request incident
-     incident_update`,
+    'Audit log, changes of accounts, roles, acts of staff, incidents, linked identities, exports.',
+    `audit activity role staff_act identity_link outgoing_switch migration export rate_request
+     incident incident_update`,
   ),
   documents: hub(
     'evidence',

@@ -48,6 +48,29 @@ CREATE TABLE hub.abandoned_attempt (
 CREATE INDEX abandoned_attempt_request ON hub.abandoned_attempt USING btree (request);
 GRANT DELETE, INSERT, SELECT ON hub.abandoned_attempt TO hub_app;
 
+CREATE TABLE hub.activity (
+  id uuid NOT NULL,
+  principal text NOT NULL,
+  at timestamp with time zone DEFAULT date_trunc('milliseconds'::text, clock_timestamp()) NOT NULL,
+  author text NOT NULL,
+  via text NOT NULL,
+  network text NOT NULL,
+  act text NOT NULL,
+  subject text NOT NULL,
+  details jsonb NOT NULL,
+  CONSTRAINT activity_pkey PRIMARY KEY (id),
+  CONSTRAINT activity_act_check CHECK ((act ~ '^[a-z]+\.[a-z]+$'::text)),
+  CONSTRAINT activity_author_check CHECK ((author <> ''::text)),
+  CONSTRAINT activity_details_check CHECK ((jsonb_typeof(details) = 'object'::text)),
+  CONSTRAINT activity_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT activity_subject_check CHECK ((length(subject) <= 100)),
+  CONSTRAINT activity_via_check CHECK ((via <> ''::text))
+);
+CREATE INDEX activity_principal ON hub.activity USING btree (principal, at, id);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.activity FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.activity FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT INSERT, SELECT ON hub.activity TO hub_app;
+
 CREATE TABLE hub.api_key (
   id text NOT NULL,
   principal text NOT NULL,

@@ -15,6 +15,7 @@ import { PROXY_PATH } from '../proxy/entry.ts'
 import { isPayablePerRequest } from '../proxy/payment-required.ts'
 import { quote } from '../proxy/quote.ts'
 import { accountRoutes } from '../rest/account/accounts.ts'
+import { activityRoutes, withActivity } from '../rest/account/activity.ts'
 import { callRoutes } from '../rest/account/calls.ts'
 import { creditsRoutes } from '../rest/account/credits.ts'
 import { documentRoutes } from '../rest/account/documents.ts'
@@ -176,6 +177,7 @@ function createAccountRoutes(
   return [
     ...signInRoutes({ ...signing, links }),
     ...accountRoutes(signing),
+    ...activityRoutes({ pool }),
     ...sessionRoutes({ ...options, pool }),
     ...mailSubscriptionRoutes({ pool }),
   ]
@@ -261,7 +263,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
   const isPayable = (entry: CatalogEntry) => isPayablePerRequest(callDeps, entry)
   const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH, isPayable, x402 })
   const routes: readonly AnyRoute[] = [
-    ...createRoutes(core, options, callDeps, services),
+    ...withActivity(createRoutes(core, options, callDeps, services), core),
     ...checkpointRoutes({ pool }),
     ...treeRoutes({ pool }),
     ...keyDirectoryRoutes(core.requestSigner),

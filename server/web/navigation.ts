@@ -55,6 +55,7 @@ export const ACCOUNT_TABS: TabGroup = {
     Notifications: '/account/notifications',
     Wallets: '/account/wallets',
     Sessions: '/account/sessions',
+    Activity: '/account/activity',
   },
 }
 

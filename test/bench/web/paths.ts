@@ -128,6 +128,7 @@ const ownPaths = async (
     '/account/webhooks',
     '/account/wallets',
     '/account/sessions',
+    '/account/activity',
     '/provider',
     '/provider?days=365',
     '/provider/services',

@@ -77,6 +77,7 @@ export async function openAccount(hub: TestHub, sites: TestSites) {
     '/account/notifications',
     '/account/wallets',
     '/account/sessions',
+    '/account/activity',
     '/services/analysis/try?endpoint=POST%20%2Fanalyze',
     '/sign-in/again',
     '/provider/domains',

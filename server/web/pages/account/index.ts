@@ -1,5 +1,6 @@
 import type { CallDeps } from '../../../rest/account/calls.ts'
 import type { AnyPage } from '../../page.ts'
+import { activityPage } from './activity.ts'
 import { callPages } from './call.ts'
 import { callListPages } from './calls.ts'
 import { documentsPage } from './documents.ts'
@@ -33,4 +34,5 @@ export const accountPages = (deps: AccountDeps): readonly AnyPage[] => [
   transferPage(deps),
   walletsPage(deps),
   sessionsPage(deps),
+  activityPage(),
 ]
