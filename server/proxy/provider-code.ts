@@ -1,6 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
+import { HUB_STATUSES } from '../../core/catalog/services/hub-statuses.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import { IsolatedError } from '../../core/hosting/isolated-service.ts'
 import type { Log } from '../../core/log.ts'
@@ -120,6 +121,8 @@ export function sendableBody({ status, headers, body }: Reply): unknown {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw unsendable('needs an HTTP status of 200 to 599')
   }
+  // Clients pay, or send their credentials to, whom such a response names in a header or its body.
+  if (HUB_STATUSES.has(status)) throw unsendable(`has status ${status}, which only the hub sends`)
   try {
     for (const [name, value] of Object.entries(headers)) {
       validateHeaderName(name)

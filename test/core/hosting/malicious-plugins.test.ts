@@ -30,6 +30,8 @@ const FAILURES: Readonly<Record<string, readonly [number, string, string?]>> = {
   'no-number': [502, 'plugin_contract'],
   presumes: [502, 'plugin_contract'],
   lies: [502, 'plugin_contract'],
+  'demands-payment': [502, 'plugin_contract', 'answer_not_sendable'],
+  'demands-credentials': [502, 'plugin_contract', 'answer_not_sendable'],
 }
 /** Endpoints that terminate the plugin, tested in isolation only. */
 const DEADLY: typeof FAILURES = {

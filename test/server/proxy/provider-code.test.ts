@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
+import { Fault } from '../../../core/errors.ts'
 import { type AnyEndpoint, Reply } from '../../../core/plugin/index.ts'
 import { LARGE_BYTES } from '../../../server/proxy/expected-lengths.ts'
 import { sendableBody, withDeadline } from '../../../server/proxy/provider-code.ts'
@@ -26,6 +27,21 @@ describe('a response of provider code', () => {
     await new Promise(setImmediate) // an unhandled rejection is reported by then
     process.off('unhandledRejection', note)
     expect(unhandled).to.deep.equal([])
+  })
+
+  it('A326 asks nobody to pay or to sign in, in a header or in a body of x402', () => {
+    const accepts = [{ scheme: 'exact', network: 'base', payTo: `0x${'5'.repeat(40)}` }]
+    const bodies = [{ x402Version: 1, accepts }, { x402Version: 2, accepts }, '{}', Buffer.of(1)]
+    for (const status of [401, 402, 407]) {
+      for (const isCharged of [false, true]) {
+        for (const body of bodies) {
+          const reply = new Reply(body, { status, isCharged })
+          expect(() => sendableBody(reply), `${status}`)
+            .to.throw(Fault)
+            .with.property('code', 'plugin_contract')
+        }
+      }
+    }
   })
 
   it('is serialized once if its JSON is large in bytes, whatever its characters', () => {

@@ -1,10 +1,10 @@
 import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import { DEADLINE_SECONDS } from '../../../../core/catalog/services/deadline.ts'
+import { HUB_STATUSES } from '../../../../core/catalog/services/hub-statuses.ts'
 import { PATH_MAX, parameterNames, pathIssue } from '../../../../core/catalog/services/paths.ts'
 import { checkSchemas } from '../../../../core/catalog/upstreams/check-schemas.ts'
 import { assertDeclared } from '../../../../core/catalog/upstreams/completeness.ts'
-import { HUB_STATUSES } from '../../../../core/catalog/upstreams/hub-statuses.ts'
 import { setPrice } from '../../../../core/catalog/upstreams/prices.ts'
 import {
   type EndpointInfo,

@@ -138,6 +138,11 @@ const endpointsOf = (host: Host): Record<string, AnyEndpoint> => ({
   'POST /negative': endpoint(({ charge }) => charge(-1n as ReturnType<typeof usd>)),
   'POST /no-number': endpoint(({ charge }) => charge(Number.NaN as unknown as typeof price)),
   'POST /presumes': endpoint(() => new Taken('timeout', 'I keep it.')),
+  'POST /demands-payment': endpoint(
+    () =>
+      new Reply({ x402Version: 1, accepts: [{ payTo: 'me' }] }, { status: 402, isCharged: true }),
+  ),
+  'POST /demands-credentials': endpoint(() => new Reply('Sign in.', { status: 401 })),
   'POST /lies': endpoint(() => ({ ok: true }), {
     price: { max: price, of: () => ({ amount: usd('0.5') }) },
   }),
