@@ -4,13 +4,22 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Parses JSON; returns undefined for any other text. */
-export function tryParseJson(text: string): unknown {
+/** Parses JSON; returns undefined for any other text, or if the reviver throws. */
+export function tryParseJson(
+  text: string,
+  reviver?: (name: string, value: unknown) => unknown,
+): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text, reviver)
   } catch {
     return undefined
   }
+}
+
+/** Parses JSON; returns any other text unchanged. */
+export function parseJsonOrText(text: string): unknown {
+  const value = tryParseJson(text)
+  return value === undefined ? text : value
 }
 
 /** Returns true if objects and arrays are nested at most `depth` deep. Safe for any value. */

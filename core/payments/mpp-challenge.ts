@@ -1,6 +1,7 @@
 import { keccak256, toHex } from 'viem'
 import { z } from 'zod'
 import { canonicalJson } from '../crypto/canonical-json.ts'
+import { tryParseJson } from '../json.ts'
 import type { Hex } from './chain/asset.ts'
 
 /** Parameters of a challenge of the HTTP authentication scheme `Payment`, by name. */
@@ -61,10 +62,5 @@ export const encodeRequest = (request: unknown): string =>
   Buffer.from(canonicalJson(request)).toString('base64url')
 
 /** Decodes the terms of a challenge; undefined if they are no JSON. */
-export function decodeRequest(encoded: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'))
-  } catch {
-    return undefined
-  }
-}
+export const decodeRequest = (encoded: string): unknown =>
+  tryParseJson(Buffer.from(encoded, 'base64url').toString('utf8'))

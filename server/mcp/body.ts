@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { type JsonObject, tryParseJson } from '../../core/json.ts'
+import { type JsonObject, parseJsonOrText } from '../../core/json.ts'
 import { isStorable, STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { readStreamStart, trimPartialCharacter } from '../http/stream-start.ts'
@@ -95,7 +95,5 @@ function typeOf(headers: HttpResponse['headers']): string {
 const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}(?:; ?charset=[\w-]{1,20}(?=;|$))?/i
 
 /** Parses text of a JSON type; returns any other text, or invalid JSON, unchanged. */
-export function parseJsonText(text: string, type: string): unknown {
-  const value = /[/+]json\b/i.test(type) ? tryParseJson(text) : undefined
-  return value === undefined ? text : value
-}
+export const parseJsonText = (text: string, type: string): unknown =>
+  /[/+]json\b/i.test(type) ? parseJsonOrText(text) : text

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { isJsonObject, type JsonObject, parseJsonOrText } from '../../core/json.ts'
 import type { AnyEndpoint } from '../../core/plugin/index.ts'
 
 type Style = NonNullable<AnyEndpoint['styles']>[string]
@@ -67,10 +67,10 @@ function assign(target: Record<string, unknown>, keys: readonly string[], value:
   }
 }
 
-/** Splits a list that is sent as one text; the text of `json` is parsed. */
+/** Splits a list that is sent as one text; parses that of `json`, which the schema checks. */
 function splitText(value: unknown, style: Style | undefined, schema: JsonSchema = {}): unknown {
   if (!style || typeof value !== 'string') return value
-  if (style.style === 'json') return parseJson(value)
+  if (style.style === 'json') return parseJsonOrText(value)
   const isSpread = style.style === 'deepObject' || (style.style === 'form' && style.explode)
   if (isSpread || !typesOf(schema).includes('array')) return value
   return value.split(DELIMITERS[style.style] ?? ',')
@@ -98,14 +98,6 @@ function convertText(value: unknown, schema: JsonSchema = {}): unknown {
     return types.includes('string') && String(number) !== value ? value : number // such as 007
   }
   if (types.includes('boolean') && (value === 'true' || value === 'false')) return value === 'true'
-  if (types.includes('object') && value.startsWith('{')) return parseJson(value)
+  if (types.includes('object') && value.startsWith('{')) return parseJsonOrText(value)
   return value
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text // reported by the schema
-  }
 }

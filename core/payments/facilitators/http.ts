@@ -1,6 +1,6 @@
 import { SettleError, VerifyError } from '@x402/core/types'
 import { z } from 'zod'
-import { isJsonObject } from '../../json.ts'
+import { isJsonObject, tryParseJson } from '../../json.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import {
   type Exchange,
@@ -127,13 +127,7 @@ const isPending = (response: unknown): boolean =>
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 /** Drops members that are null, which some facilitators send for absent values. */
-function parseJson(json: string): unknown {
-  try {
-    return JSON.parse(json, (_, value: unknown) => value ?? undefined)
-  } catch {
-    return undefined
-  }
-}
+const parseJson = (json: string): unknown => tryParseJson(json, (_, value) => value ?? undefined)
 
 function requestBody(...[payload, requirements]: Parameters<Facilitator['settle']>): string {
   const { x402Version } = payload

@@ -1,5 +1,5 @@
 import type { EgressResponse } from '../../egress/http.ts'
-import { isJsonObject, type JsonObject } from '../../json.ts'
+import { isJsonObject, isShallow, type JsonObject, tryParseJson } from '../../json.ts'
 import type { MppChallenge } from '../mpp-challenge.ts'
 import { PaymentTermsError } from './terms-error.ts'
 
@@ -37,7 +37,7 @@ export function parseOffer(response: Pick<EgressResponse, 'headers' | 'body'>): 
 }
 
 function parseBody(body: Buffer): JsonObject {
-  const parsed = parseJson(body.toString('utf8'))
+  const parsed = parseOfferJson(body.toString('utf8'))
   if (!isJsonObject(parsed) || parsed['x402Version'] === undefined) {
     throw new PaymentTermsError('no_offer')
   }
@@ -60,16 +60,13 @@ function toOffer(envelope: JsonObject): Offer {
 /** Decodes a base64 JSON header; undefined if it is malformed or nested too deeply. */
 export function decodeJson(header: string): unknown {
   if (!BASE64.test(header)) return undefined
-  return parseJson(Buffer.from(header, 'base64').toString('utf8'))
+  return parseOfferJson(Buffer.from(header, 'base64').toString('utf8'))
 }
 
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text)
-    // Must be serializable to be sent back: very deep nesting overflows the stack.
-    JSON.stringify(value)
-    return value
-  } catch {
-    return undefined
-  }
+/** Nesting that can be sent back: to serialize a very deep one overflows the stack. */
+const DEPTH_MAX = 100
+
+function parseOfferJson(text: string): unknown {
+  const value = tryParseJson(text)
+  return isShallow(value, DEPTH_MAX) ? value : undefined
 }

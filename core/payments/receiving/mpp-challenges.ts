@@ -5,7 +5,13 @@ import { type Clock, systemClock } from '../../clock.ts'
 import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import { challengeHash, encodeRequest } from '../mpp-challenge.ts'
-import { BadPayment, HEADER_MAX, type Payment, parseJson, transferPayment } from './payment.ts'
+import {
+  BadPayment,
+  HEADER_MAX,
+  type Payment,
+  parsePaymentJson,
+  transferPayment,
+} from './payment.ts'
 import { TRANSFER_FIELDS } from './transfer-fields.ts'
 
 /** Seconds between a challenge and its payment, beyond the validity that the sale needs. */
@@ -140,7 +146,8 @@ function parseCredential(header: string): z.infer<typeof Credential> {
   if (encoded === undefined) {
     throw new BadPayment('malformed_base64', 'The payment must be base64url.')
   }
-  const parsed = Credential.safeParse(parseJson(Buffer.from(encoded, 'base64url').toString()))
+  const json = parsePaymentJson(Buffer.from(encoded, 'base64url').toString())
+  const parsed = Credential.safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   const place = issue?.path.join('.') || 'the top level'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { tryParseJson } from '../../json.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import {
   address,
@@ -35,8 +36,8 @@ export type BadPaymentReason =
 export class BadPayment extends Error {
   override readonly name = 'BadPayment'
   readonly reason: BadPaymentReason
-  constructor(reason: BadPaymentReason, message: string, cause?: unknown) {
-    super(message, { cause })
+  constructor(reason: BadPaymentReason, message: string) {
+    super(message)
     this.reason = reason
   }
 }
@@ -81,7 +82,7 @@ export function readPayment(header: string | readonly string[]): Payment {
     throw new BadPayment('too_large', `The payment must not exceed ${HEADER_MAX} bytes.`)
   }
   if (!BASE64.test(value)) throw new BadPayment('malformed_base64', 'The payment must be base64.')
-  const json = parseJson(Buffer.from(value, 'base64').toString('utf8'))
+  const json = parsePaymentJson(Buffer.from(value, 'base64').toString('utf8'))
   const version1 = PaymentV1.safeParse(json)
   if (version1.success) return transferPayment(version1.data.payload)
   const parsed = PaymentV2.safeParse(json)
@@ -109,15 +110,13 @@ export const transferPayment = (payload: ExactPayload): Payment => ({
 })
 
 /** @throws BadPayment unless it is JSON without forbidden names */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text, (key, value) => {
-      if (FORBIDDEN_KEYS.has(key)) throw new SyntaxError(`forbidden key ${key}`)
-      return value
-    })
-  } catch (error) {
-    throw new BadPayment('malformed_json', 'The payment must be encoded JSON.', error)
-  }
+export function parsePaymentJson(text: string): unknown {
+  const json = tryParseJson(text, (name, value) => {
+    if (FORBIDDEN_KEYS.has(name)) throw new SyntaxError(`forbidden name ${name}`)
+    return value
+  })
+  if (json !== undefined) return json
+  throw new BadPayment('malformed_json', 'The payment must be encoded JSON.')
 }
 
 /** Identifies the authorization. Another payment with the same key is a replay. */
