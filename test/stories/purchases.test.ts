@@ -1,13 +1,16 @@
 import { expect } from 'chai'
 import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../core/money.ts'
+import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
 const AMOUNT = usd('5')
+const LARGE = usd('2000')
 
 /** Runtime code that returns 32 bytes for every call: the four given ones, then zeros. */
 const answering = (selector: string): string => `0x63${selector}60e01b60005260206000f3`
@@ -68,6 +71,25 @@ describe('purchases of credits', () => {
     ada = await hub().agent()
     expect(await buy(order, await sign(order))).to.have.property('status', 201)
     expect(await credits()).to.equal(AMOUNT)
+  })
+
+  it('of more than 1,000 USD are credited once, when their payment is final', async () => {
+    const { rpcUrl } = hub().sandbox!
+    await fund(rpcUrl, wallet.address, { usdc: LARGE })
+    const order = { amount_microdollars: Number(LARGE) }
+    const payment = await sign(order)
+    for (const told of [await buy(order, payment), await buy(order, payment)]) {
+      expect(told).to.have.property('status', 202)
+      expect(told.body).to.include({ state: 'pending', credited_microdollars: 0 })
+    }
+    expect(await usdc(), 'it is paid').to.equal(10n * AMOUNT)
+    expect(await buy({}, await sign()), 'a small one').to.have.property('status', 201)
+    expect(await credits()).to.equal(AMOUNT)
+    await callRpc(rpcUrl, 'anvil_mine', ['0x6'])
+    await eventually(async () => (await resolvePayments(hub().hub.paymentDeps, 0)) === 0)
+    expect(await credits()).to.equal(LARGE + AMOUNT)
+    expect(await buy(order, payment)).to.have.property('status', 201)
+    expect(await credits()).to.equal(LARGE + AMOUNT)
   })
 
   it('can be paid by a contract wallet (ERC-1271)', async () => {

@@ -244,9 +244,10 @@ describe('what a process that is gone had begun', () => {
             headers: payment === undefined ? {} : { 'payment-signature': payment },
           })
         const payment = await payFor(eve, hub().url, await buy())
-        claims().conclude = () => Promise.reject(new Error('the process was killed'))
+        const { early } = claims()
+        early.grant = () => Promise.reject(new Error('the process was killed'))
         await buy(payment)
-        Reflect.deleteProperty(claims(), 'conclude')
+        Reflect.deleteProperty(early, 'grant')
         await lose()
         expect((await buy(payment)).body).to.include({ code: 'payment_pending' })
         await eventually(async () => (await buy(payment)).status === 201)

@@ -23,6 +23,7 @@ import {
   takeOverClaim,
   toClaim,
 } from './claim.ts'
+import { EarlyCredits } from './early-credits.ts'
 import { PaidWorkClaims } from './paid-work-claims.ts'
 import { PayerTrust } from './payer-trust.ts'
 import type { PaymentKey } from './payment.ts'
@@ -35,6 +36,7 @@ export class Claims {
   readonly #pool: Pool
   readonly #clock: Clock
   readonly #lease: ProcessLease
+  readonly early: EarlyCredits
   readonly trust: PayerTrust
   readonly work: PaidWorkClaims
 
@@ -42,6 +44,7 @@ export class Claims {
     this.#pool = pool
     this.#clock = clock
     this.#lease = lease
+    this.early = new EarlyCredits(pool)
     this.trust = new PayerTrust(pool)
     this.work = new PaidWorkClaims(pool, lease)
   }

@@ -38,7 +38,10 @@ interface FindDeps extends PaymentChains {
 
 /** Maximum time that a request waits for the chain; the job asks it again. */
 const CHAIN_TIMEOUT_MS = 2_000
-/** A settlement is posted when its transaction is in a block; the job confirms it when final. */
+/**
+ * A settlement is posted when its transaction is in a block, unless it is for credits that must be
+ * final first; the job confirms it when final.
+ */
 const IN_A_BLOCK = 1n
 
 /**
@@ -58,6 +61,7 @@ async function postIfTaken(deps: FindDeps, claim: Claim): Promise<Claim> {
   const node = { chain: chainOf(deps, network), asset: assetOf(network), finality: IN_A_BLOCK }
   const verdict = await judgeClaim(node, claim)
   if (verdict.is !== 'paid') return claim
+  if (claim.purpose === 'credits' && !(await claims.early.grant(claim, verdict.tx))) return claim
   await postPayment(ledger, claim, verdict.tx)
   await claims.conclude(claim.key, 'settled', verdict.tx, await claims.wasServed(claim))
   return { ...claim, state: 'settled', transaction: verdict.tx }

@@ -94,7 +94,7 @@ async function wasUsed(
  * Settles an accepted payment on the chain, by the amount of its claim, and posts it. A payment
  * that cannot be posted now stays claimed, and the job `resolve-payments` posts it. Credits whose
  * settlement reportedly failed stay open until the chain decides, because the money may have
- * arrived anyway.
+ * arrived anyway; so do those that must be final first.
  * @throws Fault `facilitator_unavailable` if nothing was sent; the same payment may be retried
  * @throws Fault `payment_in_progress` if another process has taken the payment over
  */
@@ -111,6 +111,10 @@ export async function settlePayment(
   if (outcome === 'settled') {
     outagesOf(log).succeed(facilitator)
     try {
+      if (claim.purpose === 'credits' && !(await claims.early.grant(claim, tx))) {
+        await claims.conclude(claim.key, 'pending', tx, isServed)
+        return { ...settled, booked: false }
+      }
       await Promise.all([
         postPayment(ledger, claim, tx),
         claims.conclude(claim.key, 'settled', tx, isServed), // unposted: the job does it

@@ -3,7 +3,9 @@ import { expect } from 'chai'
 import { systemClock } from '../../../../core/clock.ts'
 import { ProcessLease } from '../../../../core/db/process-lease.ts'
 import { uuidv7 } from '../../../../core/ids.ts'
+import { usd } from '../../../../core/money.ts'
 import { Claims } from '../../../../core/payments/receiving/claims.ts'
+import { EARLY_CREDITS_MAX } from '../../../../core/payments/receiving/early-credits.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
 const hex = (bytes: number): string => `0x${randomBytes(bytes).toString('hex')}`
@@ -76,6 +78,31 @@ describe('a named purchase', () => {
     const results = await Promise.all([lost, lost, ...payments, ...payments].map(claim))
     expect(results.filter(({ isNew }) => isNew)).to.have.lengthOf(1)
     expect(new Set(results.map((each) => each.claim.id)).size).to.equal(1)
+  })
+})
+
+describe('credits of payments that are not final', () => {
+  const use = useClaims()
+  const POLYGON = 'eip155:137'
+  const settle = async (amount: bigint, network = NETWORK) => {
+    const key = { ...payment(), network }
+    const { claim } = await use.claims.claim(key, { ...purchase(), amount })
+    return { claim, isGranted: await use.claims.early.grant(claim, hex(32)) }
+  }
+
+  it('are at most 1,000 USD on a network at a time, bought by any number at once', async () => {
+    const bought = await Promise.all(Array.from({ length: 12 }, () => settle(usd('100'))))
+    const granted = bought.filter(({ isGranted }) => isGranted)
+    expect(granted).to.have.length(10)
+    expect(await settle(1n), 'another one').to.have.property('isGranted', false)
+    expect(await settle(usd('1000'), POLYGON), 'elsewhere').to.have.property('isGranted', true)
+    const [{ claim }] = granted as [(typeof granted)[0]]
+    expect(await use.claims.early.grant(claim, undefined), 'again').to.equal(true)
+    await use.claims.conclude(claim.key, 'confirmed')
+    expect(await use.claims.early.grant(claim, undefined), 'once final').to.equal(true)
+    expect(await use.claims.find(claim.key)).to.have.property('state', 'confirmed')
+    expect(await settle(usd('100')), 'when one is final').to.have.property('isGranted', true)
+    expect(await settle(EARLY_CREDITS_MAX + 1n, 'eip155:10')).to.have.property('isGranted', false)
   })
 })
 
