@@ -4,12 +4,19 @@ import { encodePaymentSignatureHeader } from '@x402/core/http'
 import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { systemClock } from '../../core/clock.ts'
 import { assetOf, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import {
+  type Facilitator,
+  FacilitatorUnavailable,
+} from '../../core/payments/facilitators/facilitator.ts'
 import { resolveNetworkPayments, resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { newId } from '../core/ledger/fixture.ts'
+import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { freshDatabase } from '../support/postgres.ts'
 import { useHub } from '../support/suite.ts'
+import { flawsOf, signPayment } from './attacks/sign-payment.ts'
 import {
   NETWORKS,
   POLYGON,
@@ -25,6 +32,8 @@ import {
   timesDone,
   works,
 } from './two-networks.ts'
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 describe('attacks on a hub on two networks', () => {
   const hub = useHub({ plugins: [works], config: NETWORKS })
@@ -88,6 +97,55 @@ describe('attacks on a hub on two networks', () => {
       await resolve()
     })
   }
+
+  const usdc = () => polygon.chain().balanceOf(eve.address)
+  const buyCredits = (key: string, payment?: string) =>
+    ask(hub().url, '/v1/credits/purchase', {
+      key,
+      body: { amount_microdollars: Number(usd('5')) },
+      headers: payment === undefined ? {} : { 'payment-signature': payment },
+    })
+
+  it('A079, A080 takes a payment on the second one once, for its own request', async () => {
+    const ada = await hub().agent()
+    const payment = await payOn(eve, await send(hub()), POLYGON)
+    const told = await Promise.all(Array.from({ length: 8 }, () => send(hub(), payment)))
+    const codes = told.map(({ status, body }) => (status === 200 ? status : body['code']))
+    expect(codes.filter((code) => code !== 200 && code !== 'payment_in_progress')).to.have.length(0)
+    const other = await buyCredits(ada.apiKey, payment)
+    expect([other.status, other.body['code']]).to.deep.equal([402, 'payment_replayed'])
+    expect([done(), await usdc()]).to.deep.equal([1, usd('10') - PRICE])
+    await resolve()
+  })
+
+  for (const [title, flaw] of flawsOf(PRICE)) {
+    it(`A081 refuses a payment on the second one that has ${title}`, async () => {
+      const books = await polygon.books()
+      const payment = await signPayment(eve, await send(hub()), systemClock.now(), flaw, POLYGON)
+      const refused = await send(hub(), payment)
+      expect([refused.status, refused.body['code']]).to.deep.equal([402, 'payment_invalid'])
+      expect([done(), await usdc(), await polygon.books()]).to.deep.equal([0, usd('10'), books])
+    })
+  }
+
+  it('A082 delivers a payment on the second one whose settlement gave no answer', async () => {
+    const facilitator: Writable<Facilitator> = hub().sandbox!.money.networks[0]!.facilitator
+    facilitator.batched = {
+      verify: (...payment) => facilitator.verify(...payment),
+      async settle(...payment) {
+        delete facilitator.batched
+        await facilitator.settle(...payment)
+        throw new FacilitatorUnavailable('no response')
+      },
+    }
+    const payment = await payOn(eve, await send(hub()), POLYGON)
+    const told = await send(hub(), payment)
+    expect([told.status, told.body['code']]).to.deep.equal([202, 'payment_pending'])
+    expect(told.headers).not.to.have.property('payment-required')
+    await eventually(async () => (await send(hub(), payment)).status === 200)
+    expect([done(), await usdc()]).to.deep.equal([1, usd('10') - PRICE])
+    await resolve()
+  })
 
   it('refuses a payment on a network that it does not sell on', async () => {
     const offered = await send(hub())

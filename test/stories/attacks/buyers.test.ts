@@ -9,16 +9,10 @@ import { authorizationOf } from '../../support/authorization.ts'
 import { eventually } from '../../support/eventually.ts'
 import { cancelAuthorization } from './cancel-authorization.ts'
 import { useAttackFixture } from './fixture.ts'
-import { THIEF } from './sellers.ts'
-import { type PaymentFlaws, signPayment } from './sign-payment.ts'
+import { flawsOf, type PaymentFlaws, signPayment } from './sign-payment.ts'
 import { blockWork, COST, resetWork, watchedService, work } from './watched-service.ts'
 
 const WALLET = usd('5')
-
-const cheaper = (value: bigint): PaymentFlaws => ({
-  signed: { value },
-  accepted: { amount: String(value) },
-})
 
 /** Payments to the hub that are reused, flawed, canceled or lost. */
 describe('attacks by payers of the hub', () => {
@@ -136,22 +130,7 @@ describe('attacks by payers of the hub', () => {
     })
   })
 
-  const flaws: readonly [string, PaymentFlaws][] = [
-    ['another payee', { signed: { to: THIEF } }],
-    ['another payee, in the offer too', { signed: { to: THIEF }, accepted: { payTo: THIEF } }],
-    ['another network', { accepted: { network: 'eip155:1' } }],
-    ['another token', { accepted: { asset: THIEF } }],
-    ['an amount one unit too low', { signed: { value: COST - 1n } }],
-    ['an amount one unit too low, in the offer too', cheaper(COST - 1n)],
-    ['an expiry in the past', { signed: { seconds: -1 } }],
-    ['an expiry before the work could be done', { signed: { seconds: 25 } }],
-    ['an expiry years away', { signed: { seconds: 3_000_000_000 } }],
-    ['a start in the future', { signed: { validAfter: 1n << 40n } }],
-    ['the domain of another token', { domain: { name: 'USDC' } }],
-    ['the domain of another chain', { domain: { chainId: 1 } }],
-    ['a payer who did not sign', { sent: { from: THIEF } }],
-    ['another nonce than the signed one', { sent: { nonce: `0x${'11'.repeat(32)}` } }],
-  ]
+  const flaws = flawsOf(COST)
   describe('A081 the hub refuses a payment and drops its claim if it has', () => {
     for (const [title, flaw] of flaws) {
       it(title, async () => {

@@ -1,12 +1,14 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
+import type { Payment } from '../../../core/payments/receiving/payment.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import type { ApiResponse } from '../../support/ask.ts'
 import { SHOP } from './sellers.ts'
 import {
   type Buyer,
   type Order,
+  type Rail,
   type SettleBehavior,
   UntrustedFacilitator,
 } from './untrusted-facilitator.ts'
@@ -25,7 +27,7 @@ describe('a facilitator that fails or lies', function () {
 
   const settles: SettleBehavior = async ({ payment, respond }) =>
     respond(await untrusted.settle(payment))
-  const cases: Record<string, readonly [Order, SettleBehavior]> = {
+  const cases: Record<string, readonly [Order, SettleBehavior, Rail?]> = {
     /** A083 */
     nothing: [
       CREDITS,
@@ -34,6 +36,11 @@ describe('a facilitator that fails or lies', function () {
     served: [
       CALL,
       ({ respond }) => respond({ success: true, transaction: `0x${'ab'.repeat(32)}` }),
+    ],
+    'served by MPP': [
+      CALL,
+      ({ respond }) => respond({ success: true, transaction: `0x${'ab'.repeat(32)}` }),
+      'MPP',
     ],
     elsewhere: [CREDITS, ({ payer, respond }) => names(respond, payer, SHOP, AMOUNT)],
     others: [CREDITS, ({ respond }) => names(respond, bystander(), untrusted.stack.payTo, AMOUNT)],
@@ -56,9 +63,24 @@ describe('a facilitator that fails or lies', function () {
         response.destroy()
       },
     ],
-    late: [CREDITS, ({ response }) => response.destroy()],
+    'lost by MPP': [
+      CREDITS,
+      async ({ payment, response }) => {
+        await untrusted.settle(payment)
+        response.destroy()
+      },
+      'MPP',
+    ],
+    late: [
+      CREDITS,
+      ({ payment, response }) => {
+        late.push(payment)
+        response.destroy()
+      },
+    ],
     never: [CREDITS, ({ response }) => response.destroy()],
   }
+  const late: Payment[] = []
   const bystander = () => untrusted.stack.wallets.agent.account
   /** Claims success and names the transaction of another payment. */
   async function names(
@@ -71,8 +93,8 @@ describe('a facilitator that fails or lies', function () {
   before(async () => {
     untrusted = await UntrustedFacilitator.open()
     const buyers: [string, Buyer][] = []
-    for (const [name, [order, act]] of Object.entries(cases)) {
-      buyers.push([name, await untrusted.createBuyer(order, WALLET, act)])
+    for (const [name, [order, act, rail]] of Object.entries(cases)) {
+      buyers.push([name, await untrusted.createBuyer(order, WALLET, act, rail)])
     }
     await Promise.all(
       buyers.map(async ([name, buyer]) => purchases.set(name, [buyer, await buyer.send()])),
@@ -116,28 +138,38 @@ describe('a facilitator that fails or lies', function () {
     it('if it reports failure of a payment that was made', () =>
       credited(purchases.get('denied')![0]))
 
-    it('so a call that it did not settle is not delivered', async () => {
-      await pending('served')
-      const [, response] = purchases.get('served')!
-      expect(response.text).to.not.include('"words"')
-      expect(await untrusted.hub.hub.ledger.balance('income:commission')).to.equal(0n)
-    })
+    for (const name of ['served', 'served by MPP']) {
+      it(`so a call that it did not settle is not delivered (${name})`, async () => {
+        await pending(name)
+        const [, response] = purchases.get(name)!
+        expect(response.text).to.not.include('"words"')
+        expect(await untrusted.hub.hub.ledger.balance('income:commission')).to.equal(0n)
+      })
+    }
   })
 
   describe('A082 whose settlement response is lost', () => {
-    it('has settled: the buyer is credited once', () => credited(purchases.get('lost')![0]))
+    for (const name of ['lost', 'lost by MPP']) {
+      it(`has settled: the buyer is credited once (${name})`, () =>
+        credited(purchases.get(name)![0]))
+    }
 
     it('settles later: the payment stays pending and is then credited once', async () => {
       const buyer = await pending('late')
-      expect(await untrusted.settle(buyer.payment)).to.have.property('success', true)
+      expect(await untrusted.settle(late[0]!)).to.have.property('success', true)
       await credited(buyer)
     })
   })
 
   describe('A084 that cannot be reached', () => {
-    for (const from of ['at once', 'verified'] as const) {
-      it(`(${from}) is reported as unavailable and the same payment can be retried`, async () => {
-        const buyer = await untrusted.createBuyer(CREDITS, WALLET, settles)
+    for (const [from, rail] of [
+      ['at once', 'x402'],
+      ['verified', 'x402'],
+      ['at once', 'MPP'],
+      ['verified', 'MPP'],
+    ] as const) {
+      it(`(${from}) is unavailable, and takes the same payment later, by ${rail}`, async () => {
+        const buyer = await untrusted.createBuyer(CREDITS, WALLET, settles, rail)
         const response = await untrusted.whileUnreachable(from, () => buyer.send())
         expect(codeOf(response)).to.deep.equal([503, 'facilitator_unavailable'])
         expect([await balance(buyer), await usdc(buyer)]).to.deep.equal([0n, WALLET])

@@ -4,8 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { encodePaymentRequiredHeader } from '@x402/core/http'
 import type { SettleResponse } from '@x402/core/types'
+import { Challenge } from 'mppx'
+import { evm } from 'mppx/client'
 import type { LocalAccount } from 'viem'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../../core/client/index.ts'
 import { systemClock } from '../../../core/clock.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
@@ -35,11 +37,31 @@ export interface Order {
   readonly body: object
 }
 
+/** Protocol of a payment. */
+export type Rail = 'x402' | 'MPP'
+
+/** Signs the payment of an offer, as a header beside a key. */
+const PAYMENT_HEADERS: Readonly<
+  Record<
+    Rail,
+    (account: PrivateKeyAccount, offered: ApiResponse) => Promise<Record<string, string>>
+  >
+> = {
+  x402: async (account, offered) => ({
+    'payment-signature': await signPayment(account, offered, systemClock.now()),
+  }),
+  MPP: async (account, { headers }) => {
+    const challenge = Challenge.deserialize(String(headers['www-authenticate']))
+    const { createCredential } = evm.charge({ account, currencies: [evm.assets.base.USDC] })
+    const context = { challenge: challenge as never, context: {} }
+    return { 'payment-authorization': await createCredential(context) }
+  },
+}
+
 /** A buyer that sends one payment any number of times. */
 export interface Buyer {
   readonly keyId: string
   readonly wallet: LocalAccount
-  readonly payment: Payment
   readonly send: () => Promise<ApiResponse>
 }
 
@@ -82,7 +104,12 @@ export class UntrustedFacilitator {
   }
 
   /** Registers a buyer with `usdc`, whose payment is settled with the given behavior. */
-  async createBuyer(order: Order, usdc: bigint, act: SettleBehavior): Promise<Buyer> {
+  async createBuyer(
+    order: Order,
+    usdc: bigint,
+    act: SettleBehavior,
+    rail: Rail = 'x402',
+  ): Promise<Buyer> {
     const { url } = this.hub
     const wallet = privateKeyToAccount(generatePrivateKey())
     await fund(this.stack.rpcUrl, wallet.address, { usdc })
@@ -90,10 +117,9 @@ export class UntrustedFacilitator {
     const { keyId, apiKey: key } = await client.register()
     this.#acts.set(wallet.address, [wallet, act])
     const offered = await ask(url, order.path, { ...order, key })
-    const header = await signPayment(wallet, offered, systemClock.now())
-    const headers = { 'payment-signature': header }
+    const headers = await PAYMENT_HEADERS[rail](wallet, offered)
     const send = () => ask(url, order.path, { ...order, key, headers })
-    return { keyId, wallet, payment: readPayment(header), send }
+    return { keyId, wallet, send }
   }
 
   /** Settles a payment on the chain. */
