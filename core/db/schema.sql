@@ -5775,6 +5775,28 @@ AS $function$
       FROM chunk c WHERE c.shard = h.shard), 0) $function$;
 GRANT EXECUTE ON FUNCTION ledger.owners_of(uuid) TO hub_app;
 
+CREATE OR REPLACE FUNCTION ledger.post_batch(p_shard smallint, p_entries jsonb)
+ RETURNS smallint[]
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  outcomes smallint[] := '{}';
+  entry record;
+BEGIN
+  FOR entry IN
+    SELECT e.* FROM ROWS FROM (jsonb_to_recordset(p_entries) AS (owner bigint, id uuid, event text,
+      accounts bigint[], amounts bigint[], effective_at timestamptz, meta jsonb)) WITH ORDINALITY e
+    ORDER BY e.ordinality
+  LOOP
+    outcomes := outcomes || post(p_shard, entry.owner, entry.id, entry.event, entry.accounts,
+      entry.amounts, entry.effective_at, entry.meta);
+  END LOOP;
+  RETURN outcomes;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.post_batch(smallint,jsonb) TO hub_finance;
+
 CREATE OR REPLACE FUNCTION ledger.post_closing(p_month date, p_meta jsonb)
  RETURNS void
  LANGUAGE plpgsql

@@ -8,13 +8,8 @@ import {
   STEP,
   type Step,
 } from './batch.ts'
-import {
-  type Account,
-  type Asset,
-  LEDGER_OUTCOMES,
-  type LedgerOutcome,
-  type SingleStepEvent,
-} from './events.ts'
+import { type Account, type Asset, type LedgerOutcome, type SingleStepEvent } from './events.ts'
+import { PostBatcher, type PreparedEntry, postAlone } from './post-batcher.ts'
 import { postings } from './postings.ts'
 import { isPeriodClosed, withRetry } from './retry.ts'
 
@@ -86,6 +81,7 @@ export interface LedgerOptions extends BatcherOptions {
 export class Ledger {
   readonly #pool: Pool
   readonly #batchers: readonly Batcher[]
+  readonly #postBatchers: readonly PostBatcher[]
   readonly #accounts = new Map<Account, AccountRef>()
 
   /**
@@ -94,7 +90,9 @@ export class Ledger {
    */
   constructor(pool: Pool, { shards = 1, ...options }: LedgerOptions = {}) {
     this.#pool = pool
-    this.#batchers = Array.from({ length: shards }, (_, shard) => new Batcher(pool, shard, options))
+    const numbers = Array.from({ length: shards }, (_, shard) => shard)
+    this.#batchers = numbers.map((shard) => new Batcher(pool, shard, options))
+    this.#postBatchers = numbers.map((shard) => new PostBatcher(pool, shard))
   }
 
   /**
@@ -145,8 +143,8 @@ export class Ledger {
    * @throws LedgerUnavailable if the outcome could not be determined in time
    */
   async post(event: SingleStepEvent, entry: EntryHeader): Promise<LedgerOutcome> {
-    const post = (header: EntryHeader) =>
-      withRetry(() => postEntry(this.#pool, this, event, header))
+    const post = async (header: EntryHeader) =>
+      this.#postBatchers[header.owner.shard]!.post(await prepareEntry(this, event, header))
     try {
       return await post(entry)
     } catch (error) {
@@ -233,28 +231,30 @@ export class Ledger {
 
 /** Posts a single-step event on a connection, which may have a transaction open. */
 export async function postEntry(
-  database: Pool | ClientBase,
+  client: ClientBase,
   ledger: Pick<Ledger, 'account'>,
   event: SingleStepEvent,
-  entry: EntryHeader,
+  header: EntryHeader,
 ): Promise<LedgerOutcome> {
+  return postAlone(client, header.owner.shard, await prepareEntry(ledger, event, header))
+}
+
+async function prepareEntry(
+  ledger: Pick<Ledger, 'account'>,
+  event: SingleStepEvent,
+  { owner, id, effectiveAt, meta }: EntryHeader,
+): Promise<PreparedEntry> {
   const legs = postings(event)
   const accounts = await Promise.all(legs.map(({ account }) => ledger.account(account)))
-  const values = [
-    entry.owner.shard,
-    entry.owner.id,
-    entry.id,
-    event.type,
-    accounts.map(({ id }) => id),
-    legs.map(({ amount }) => amount),
-    entry.effectiveAt ?? null,
-    entry.meta === undefined ? null : JSON.stringify(entry.meta),
-  ]
-  const { rows } = await database.query<{ outcome: number }>(
-    'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
-    values,
-  )
-  return LEDGER_OUTCOMES[rows[0]!.outcome]!
+  return {
+    owner: owner.id,
+    id,
+    event: event.type,
+    accounts: accounts.map((account) => account.id),
+    amounts: legs.map(({ amount }) => amount),
+    effectiveAt,
+    meta,
+  }
 }
 
 /** Placeholders for operations that resolve a hold: the database reads the terms of the reserve. */

@@ -87,7 +87,7 @@ describe('the database', () => {
   it('lets only the role of finance post entries, move holds and close months', async () => {
     const serving = await functionsOf('hub_app')
     const posting = (await functionsOf('hub_finance')).filter((name) => !serving.includes(name))
-    expect(posting).to.deep.equal(['apply', 'close_period', 'post'])
+    expect(posting).to.deep.equal(['apply', 'close_period', 'post', 'post_batch'])
   })
 
   it("lets the hub's role run the public ledger functions only", async () => {
