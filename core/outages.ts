@@ -196,9 +196,11 @@ const NO_CONNECTION =
   /^(?:Connection terminated|timeout exceeded when|Query read timeout|Client has encountered)/
 /**
  * SQLSTATE classes and socket errors of a database that is temporarily unavailable. 57014 and 55P03
- * are the limits of time for a statement and for a lock, which a database that hung exceeds.
+ * are the limits of time for a statement and for a lock, which a database that hung exceeds. 25006
+ * is a write on a server that is a standby, during a failover.
  */
-const UNAVAILABLE_CODES = /^(?:08|57P|57014|55P03|53)|^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
+const UNAVAILABLE_CODES =
+  /^(?:08|25006|57P|57014|55P03|53)|^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 
 /** Returns true for errors of pg, and of its sockets, that a working database would not cause. */
 export function isDatabaseDown(error: unknown): boolean {

@@ -4,6 +4,9 @@ import { ConfigError } from '../runtime/config-error.ts'
 /** Time to connect and log in. */
 const CONNECT_MS = 10_000
 
+/** Detects within 20 s that the machine of the server is gone; Linux would take two hours. */
+export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } as const
+
 /**
  * Opens one connection, outside of pools. A lost connection fails the current query only.
  * @throws ConfigError if the database does not respond in time, or refuses the login
@@ -17,7 +20,7 @@ export async function connectClient(
     connectionString,
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_MS,
-    keepAlive: true,
+    ...KEEP_ALIVE,
     ...config,
   })
   client.on('error', () => {})

@@ -9,6 +9,8 @@ import {
   types as pgTypes,
 } from 'pg'
 import { unrefSleep } from '../clock.ts'
+import { KEEP_ALIVE } from './client.ts'
+import { endAfterFailover } from './failover.ts'
 
 export interface PoolOptions {
   /** Maximum number of connections. @defaultValue 10 */
@@ -95,7 +97,7 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
     query_timeout: responseMs,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: IDLE_MS,
-    keepAlive: true,
+    ...KEEP_ALIVE,
     types,
     ...(role === undefined ? {} : roleOptions(role, options)),
   })
@@ -105,7 +107,10 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
   }
   pool.on('error', report)
   // Idle connections report to the pool, checked-out ones only to their own listeners.
-  pool.on('connect', (client) => client.on('error', report))
+  pool.on('connect', (client) => {
+    client.on('error', report)
+    endAfterFailover(client)
+  })
   return pool
 }
 

@@ -88,6 +88,7 @@ describe('whatever is thrown', () => {
 
   const down = [
     '08006',
+    '25006',
     '57P01',
     '57P03',
     '57014',
