@@ -102,12 +102,30 @@ login without <code>REPLICATION</code> and a full or unreachable target are the 
 not rely on the backups until it succeeds; older ones may still be sound. The job needs
 <code>HUB_BACKUP_TARGET</code> and <code>HUB_BACKUP_PASSPHRASE</code>.</p>`
 
-/** `/docs/operations`: one section for each alert of `server/deploy/prometheus/alerts.yml`. */
+const FAILOVER = html`<h2 id="failover">Failover of the database</h2>
+<p><strong>With a synchronous standby, no acknowledged payment is lost.</strong> The files and
+commands for three machines with Patroni, etcd and HAProxy are in
+<code>server/deploy/README.md</code>. A failover takes up to 30 seconds, and a switchover that you
+ask for a few seconds. Meanwhile:</p>
+<ul>
+<li>Calls and purchases end with 503 and the problem <code>service_unavailable</code>. The member
+<code>retryable</code> says whether the hub knows that nothing was charged. If it is false, repeat
+the request with the same <code>Idempotency-Key</code>, or look at the receipts of the key. A hold
+without an outcome is released when it expires.</li>
+<li>The catalog, public pages and statistics come from a replica, if
+<code>DATABASE_REPLICA_SECONDS</code> is longer than the failover.</li>
+<li>The hub connects again by itself. It leaves a server that refuses to write because it is a
+standby now, and it treats a commit that no standby has stored as one of unknown outcome.</li>
+<li>Outgoing payments pause until the next reconciliation with the chain, since a database that was
+replaced could lack payments. They resume by themselves.</li>
+</ul>`
+
+/** `/docs/operations`: failovers, and each alert of `server/deploy/prometheus/alerts.yml`. */
 export const operationsGuide = () =>
   guidePage(
     'Guide for operators',
     'For operators',
     html`<p class="lead">What each alert means and what to do. The rules for Prometheus and a
 Grafana dashboard are in <code>server/deploy/</code> of the repository.</p>
-${SERVICE_AND_LEDGER}${MONEY}${COMPONENTS_AND_LOAD}`,
+${SERVICE_AND_LEDGER}${MONEY}${COMPONENTS_AND_LOAD}${FAILOVER}`,
   )

@@ -197,7 +197,7 @@ export async function childrenOf(pid: number, title = /./): Promise<number[]> {
     .map(([, child]) => Number(child))
 }
 
-function sendSignal(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+export function sendSignal(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
   try {
     process.kill(pid, signal)
   } catch (error) {
