@@ -95,7 +95,10 @@ export const jobs = {
   'check-wallet-keys': { everySeconds: 60, run: checkEnvironmentKeys },
   'make-partitions': {
     everySeconds: 86_400,
-    run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),
+    run: async ({ pool }) => {
+      await pool.query('SELECT ledger.ensure_partitions()')
+      await pool.query('SELECT hub.ensure_call_partitions()')
+    },
   },
   'refresh-service-signals': {
     everySeconds: 300,

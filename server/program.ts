@@ -35,6 +35,7 @@ const USAGE = `usage: node server/main.ts COMMAND
   ledger   verify | balances | export …: for finance, see \`ledger --help\`
   payments status | list | pause | resume: for operators, see \`payments --help\`
   keys     list | rotate | retire | reseal | rewrap: for operators, see \`keys --help\`
+  calls    list | detach | export …: records of calls by month, see \`calls --help\`
   cluster  status | check | move …: the nodes of a ledger on Citus, see \`cluster --help\`
   listings status | discover | probe: for operators, see \`listings --help\`
   plugins  list | add | reload | remove | test: for operators, see \`plugins --help\`
@@ -51,6 +52,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   backup,
   restore,
   ledger,
+  calls,
   cluster,
   listings,
   payments,
@@ -176,6 +178,11 @@ async function ledger(args: readonly string[]): Promise<number> {
   const run = (connect: () => Promise<Pool>) =>
     ledgerCommand(connect, args, write, writeError, dataDir)
   return withDatabase(run, 'hub_finance')
+}
+
+async function calls(args: readonly string[]): Promise<number> {
+  const { callsCommand } = await import('./commands/calls/index.ts')
+  return withDatabase((connect) => callsCommand(connect, args, write), 'owner')
 }
 
 async function cluster(args: readonly string[]): Promise<number> {

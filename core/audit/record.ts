@@ -73,6 +73,8 @@ export const ACTS = [
   'outgoing.resume',
   'chain.reset',
   'export.start',
+  'calls.detach',
+  'calls.drop',
   'act.refuse',
   'secret.rotate',
   'secret.retire',

@@ -220,19 +220,19 @@ CREATE TABLE hub.call (
   unit_per bigint,
   agent text,
   CONSTRAINT call_pkey PRIMARY KEY (id),
-  CONSTRAINT call_agent_check CHECK (((length(agent) >= 1) AND (length(agent) <= 253))) NOT VALID,
+  CONSTRAINT call_agent_check CHECK (((length(agent) >= 1) AND (length(agent) <= 253))),
   CONSTRAINT call_charged_check CHECK ((charged >= 0)),
   CONSTRAINT call_latency_ms_check CHECK ((latency_ms >= 0)),
-  CONSTRAINT call_metered CHECK (((num_nulls(unit, quantity, unit_amount, unit_per) = ANY (ARRAY[0, 4])) AND ((quantity IS NULL) OR (source = 'x402'::text) OR ((charged)::numeric <= ceil((((quantity)::numeric * (unit_amount)::numeric) / (unit_per)::numeric)))))) NOT VALID,
+  CONSTRAINT call_metered CHECK (((num_nulls(unit, quantity, unit_amount, unit_per) = ANY (ARRAY[0, 4])) AND ((quantity IS NULL) OR (source = 'x402'::text) OR ((charged)::numeric <= ceil((((quantity)::numeric * (unit_amount)::numeric) / (unit_per)::numeric)))))),
   CONSTRAINT call_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'failed'::text, 'unresolved'::text, 'taken'::text]))),
   CONSTRAINT call_quantity_check CHECK ((quantity >= 0)),
   CONSTRAINT call_source_check CHECK ((source = ANY (ARRAY['free'::text, 'credits'::text, 'x402'::text, 'none'::text])))
-);
-CREATE INDEX call_entry ON hub.call USING btree (entry) WHERE (entry <> id);
-CREATE INDEX call_key ON hub.call USING btree (key_id, at);
-CREATE INDEX call_keyless ON hub.call USING btree (principal, at) WHERE (key_id IS NULL);
-CREATE INDEX call_service ON hub.call USING btree (service, at);
-CREATE INDEX call_usage ON hub.call USING btree (service, at) WHERE (quantity IS NOT NULL);
+) PARTITION BY RANGE (id);
+CREATE INDEX call_entry ON ONLY hub.call USING btree (entry) WHERE (entry <> id);
+CREATE INDEX call_key ON ONLY hub.call USING btree (key_id, at);
+CREATE INDEX call_keyless ON ONLY hub.call USING btree (principal, at) WHERE (key_id IS NULL);
+CREATE INDEX call_service ON ONLY hub.call USING btree (service, at);
+CREATE INDEX call_usage ON ONLY hub.call USING btree (service, at) WHERE (quantity IS NOT NULL);
 CREATE TRIGGER calls_added AFTER INSERT ON hub.call REFERENCING NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_added();
 CREATE TRIGGER calls_changed AFTER UPDATE ON hub.call REFERENCING OLD TABLE AS old_calls NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_changed();
 GRANT INSERT, SELECT ON hub.call TO hub_app;
@@ -2895,6 +2895,48 @@ $function$;
 GRANT EXECUTE ON FUNCTION hub.endpoint_digest(text,jsonb) TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hub.endpoint_digest(text,jsonb) TO hub_app;
 
+CREATE OR REPLACE FUNCTION hub.ensure_call_partitions(ahead integer DEFAULT 3)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET "TimeZone" TO 'UTC'
+ SET lock_timeout TO '1s'
+AS $function$
+DECLARE
+  month timestamptz;
+  bound uuid;
+  next uuid;
+  partition text;
+  made integer := 0;
+  moved_max CONSTANT integer := 10000;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('hub.ensure_call_partitions'));
+  LOOP
+    bound := substring(pg_get_expr(c.relpartbound, c.oid) FROM '[0-9a-f]{8}-[0-9a-f-]{27}')
+      FROM pg_class c WHERE c.oid = 'hub.call_later'::regclass;
+    month := hub.instant_of_call(bound);
+    EXIT WHEN month > date_trunc('month', now()) + make_interval(months => ahead);
+    next := hub.first_call_id(month + interval '1 month');
+    partition := 'call_' || to_char(month, 'YYYY_MM');
+    IF (SELECT count(*) FROM (SELECT FROM hub.call_later WHERE id < next LIMIT moved_max + 1) l) > moved_max
+    THEN
+      RAISE EXCEPTION 'call_later has more than % records of %: run "npm run calls -- split"', moved_max,
+        partition;
+    END IF;
+    ALTER TABLE hub.call DETACH PARTITION hub.call_later;
+    EXECUTE format('CREATE TABLE hub.%I PARTITION OF hub.call FOR VALUES FROM (%L) TO (%L)',
+      partition, bound, next);
+    EXECUTE format('WITH moved AS (DELETE FROM hub.call_later WHERE id < %L RETURNING *)
+      INSERT INTO hub.%I SELECT * FROM moved', next, partition);
+    EXECUTE format('ALTER TABLE hub.call ATTACH PARTITION hub.call_later
+      FOR VALUES FROM (%L) TO (MAXVALUE)', next);
+    made := made + 1;
+  END LOOP;
+  RETURN made;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.ensure_call_partitions(integer) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.expired_credits(p_before timestamp with time zone)
  RETURNS TABLE(principal text, amount bigint)
  LANGUAGE sql
@@ -2959,6 +3001,13 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.figures_of(hub.listing) TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hub.figures_of(hub.listing) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.first_call_id(instant timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (rpad(lpad(to_hex(((EXTRACT(epoch FROM instant) * (1000)::numeric))::bigint), 12, '0'::text), 32, '0'::text))::uuid;
+GRANT EXECUTE ON FUNCTION hub.first_call_id(timestamp with time zone) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.free_payment_identifier()
  RETURNS trigger
@@ -3087,6 +3136,13 @@ AS $function$
        excluded.price)
 $function$;
 GRANT EXECUTE ON FUNCTION hub.index_service(text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.instant_of_call(id uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE
+RETURN to_timestamp((((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint)::numeric / 1000.0))::double precision);
+GRANT EXECUTE ON FUNCTION hub.instant_of_call(uuid) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.is_configured_admin(p_principal text, p_admins text[])
  RETURNS boolean

@@ -32,6 +32,12 @@ export interface CallRecord {
   readonly agent: string | null
 }
 
+/**
+ * Days for which the record of a charged call is never detached, so that a missing one is lost.
+ * Later it may be detached: see `call-partitions.ts`.
+ */
+export const RECORD_DAYS_MIN = 365
+
 /** Columns of `RecordRow`, from `hub.call c` and its endpoint `e`. */
 export const RECORD_COLUMNS = `c.id AS call, c.at, c.request_id, c.principal, c.key_id, e.service,
   e.method, e.path, c.endpoint, c.price_version, c.source, c.charged, c.outcome,

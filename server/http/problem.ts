@@ -22,8 +22,8 @@ export function problem(
   const money = fault.money ?? (charged > 0 ? 'taken' : outcomeOfCode(fault.code))
   const guidance = guidanceFor(fault.code, money)
   const { retryable } = guidance
-  const isFree = money === 'none' || money === 'unknown'
-  const advice = (isFree ? adviceOf(fault) : undefined) ?? guidance.advice
+  const isDecided = money === 'none' || money === 'unknown' || money === 'settled'
+  const advice = (isDecided ? adviceOf(fault) : undefined) ?? guidance.advice
   return {
     status,
     headers: {

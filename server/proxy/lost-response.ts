@@ -1,15 +1,22 @@
+import { daysBefore } from '../../core/clock.ts'
 import { sha256 } from '../../core/crypto/sha256.ts'
 import { FAULTS, Fault } from '../../core/errors.ts'
 import { instantOf } from '../../core/ids.ts'
 import { json } from '../../core/money.ts'
 import type { CallCharge } from '../../core/usage/call-charges.ts'
-import type { CallRecord, RecordedCall } from '../../core/usage/call-records.ts'
+import {
+  type CallRecord,
+  RECORD_DAYS_MIN,
+  type RecordedCall,
+} from '../../core/usage/call-records.ts'
 import type { StoredResponse } from '../../core/usage/stored-responses.ts'
 import type { CallDeps } from './call-deps.ts'
 import { bytesOf, endpointName } from './call-record.ts'
 import type { PricedCall } from './call-types.ts'
 import { type Refund, showRefund } from './refund-view.ts'
 
+/** Advice about a call whose record is detached. */
+const NO_RECEIPT = 'The call was paid and delivered. Its response is no longer stored.'
 /** Reason of calls whose process died after the charge and before the response. */
 const LOST = 'response_lost'
 
@@ -38,7 +45,8 @@ export async function findRepeatedCall(
  * Explains why a charged call has no stored response: it is no longer stored, or it was lost with
  * its process. A lost one is recorded first, because a call has one record: a process that is
  * still alive, and must record such a call before it delivers, then does not deliver it. The call
- * is refunded, unless an external seller has the money.
+ * is refunded, unless an external seller has the money. The record of an old call may be detached:
+ * it was not lost.
  * @returns undefined if a received payment pays for another attempt
  */
 export async function explainMissingResponse(
@@ -47,7 +55,9 @@ export async function explainMissingResponse(
   call: string,
 ): Promise<Fault | undefined> {
   const [known, charge] = await Promise.all([deps.calls.find(call), deps.charges.find(call)])
-  const found = known ?? (charge && (await recordLost(deps, priced, call, charge)))
+  const mayBeLost = instantOf(call) > daysBefore(deps.clock.now(), RECORD_DAYS_MIN)
+  const found =
+    known ?? (charge && mayBeLost ? await recordLost(deps, priced, call, charge) : undefined)
   const isLost = found?.record.reason === LOST
   if (isLost && charge && !charge.sale) {
     await deps.charges.refund(call, charge)
@@ -71,7 +81,8 @@ export async function explainMissingResponse(
     const charged = found?.record.charged ?? charge?.charged ?? 0n
     const payment = charge && paymentOf(charge, 'settled')
     const more = { extras: { ...extras, ...payment }, headers, charged, money: 'settled' } as const
-    return new Fault('answer_expired', undefined, more)
+    const advice = receipt === undefined ? NO_RECEIPT : undefined
+    return new Fault('answer_expired', advice, { ...more, advice })
   }
   return new Fault(LOST, undefined, {
     extras: { ...extras, ...(charge && { refund: showRefund(priced, refundOf(charge), LOST) }) },

@@ -8,8 +8,9 @@ const HEAD = [
 /** Schemas of the hub; pg-boss makes and migrates its own. */
 const OURS = `n.nspname NOT IN ('pg_catalog', 'information_schema', 'pgboss')
   AND n.nspname NOT LIKE 'pg\\_%'`
-/** Excludes monthly partitions, which depend on the date. */
-const STAYS = `NOT (c.relispartition AND c.relname ~ '_[0-9]{4}_[0-9]{2}$')`
+/** Excludes partitions that depend on the date. */
+const STAYS = `NOT (c.relispartition AND (c.relname ~ '_[0-9]{4}_[0-9]{2}$'
+  OR c.relname IN ('call_past', 'call_later')))`
 const owned = (table: string, id: string): string =>
   `NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = '${table}'::regclass AND d.objid = ${id}
     AND d.deptype = 'e')`

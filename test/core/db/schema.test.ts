@@ -28,7 +28,7 @@ describe('core/db/schema.sql', () => {
 
   it('does not change with the month, the session or pg-boss', async () => {
     const before = await dumpSchema(database.admin)
-    await database.admin.query('SELECT ledger.ensure_partitions(5)')
+    await database.admin.query('SELECT ledger.ensure_partitions(5), hub.ensure_call_partitions(5)')
     await database.admin.query('CREATE TABLE pgboss.job (id integer)')
     await database.admin.query(`ALTER DATABASE "${databaseName()}" SET timezone = 'Asia/Tokyo'`)
     expect(await dumpSchema(database.admin)).to.equal(before)
