@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ShardDatabase } from '../db/citus/shard-connections.ts'
 import { LEDGER_OUTCOMES, type LedgerOutcome } from './events.ts'
 import { FairQueue } from './queue.ts'
 import { isDuplicateKey, isPermanent, LedgerUnavailable, RETRY_FOR_MS, withRetry } from './retry.ts'
@@ -75,7 +75,7 @@ const APPLY = {
  * - An operation that the database rejects with an error fails on its own: its batch is split.
  */
 export class Batcher {
-  readonly #pool: Pool
+  readonly #database: ShardDatabase
   readonly #shard: number
   readonly #options: Required<BatcherOptions>
   readonly #queue = new FairQueue<PendingOperation>(QUEUE_MAX, QUEUE_OWNER_MAX)
@@ -85,8 +85,8 @@ export class Batcher {
   #activeBatches = 0
   #scheduled = false
 
-  constructor(pool: Pool, shard: number, options: BatcherOptions = {}) {
-    this.#pool = pool
+  constructor(database: ShardDatabase, shard: number, options: BatcherOptions = {}) {
+    this.#database = database
     this.#shard = shard
     this.#options = {
       concurrency: 1,
@@ -183,7 +183,8 @@ export class Batcher {
   async #apply(operations: readonly Operation[]): Promise<HoldResult[]> {
     const values = applyParameters(this.#shard, operations)
     let tries = 0
-    const apply = () => this.#pool.query<ApplyRow>({ ...APPLY, values: [...values, tries++ > 0] })
+    const apply = () =>
+      this.#database.query<ApplyRow>({ ...APPLY, values: [...values, tries++ > 0] })
     const runWithRetry = () => withRetry(apply, this.#options.retryForMs)
     const { rows } = await runWithRetry().catch((error: unknown) => {
       if (!isDuplicateKey(error) || tries > 1) throw error

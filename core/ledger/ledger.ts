@@ -1,4 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
+import type { ShardDatabase } from '../db/citus/shard-connections.ts'
 import type { Micros } from '../money.ts'
 import {
   Batcher,
@@ -75,6 +76,8 @@ export interface OpenAccount {
 
 export interface LedgerOptions extends BatcherOptions {
   readonly shards?: number
+  /** Returns the database of a shard's batches. @defaultValue the pool */
+  readonly databaseOf?: ((shard: number) => ShardDatabase) | undefined
 }
 
 /** Double-entry ledger: the only code that moves money. Operations are idempotent by id. */
@@ -88,10 +91,12 @@ export class Ledger {
    * @param pool dedicated connections of the role `hub_app`: one for each concurrent batch of each
    *   shard, and one for everything else
    */
-  constructor(pool: Pool, { shards = 1, ...options }: LedgerOptions = {}) {
+  constructor(pool: Pool, { shards = 1, databaseOf, ...options }: LedgerOptions = {}) {
     this.#pool = pool
     const numbers = Array.from({ length: shards }, (_, shard) => shard)
-    this.#batchers = numbers.map((shard) => new Batcher(pool, shard, options))
+    this.#batchers = numbers.map(
+      (shard) => new Batcher(databaseOf?.(shard) ?? pool, shard, options),
+    )
     this.#postBatchers = numbers.map((shard) => new PostBatcher(pool, shard))
   }
 

@@ -5,7 +5,9 @@ import { expect } from 'chai'
 import nock from 'nock'
 import type { Pool } from 'pg'
 import { distributeLedger } from '../../core/db/citus/distribute.ts'
+import { connectClient } from '../../core/db/client.ts'
 import { openLogins } from '../../core/db/logins.ts'
+import { databaseUrl } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { expireHolds } from '../../core/ledger/expire.ts'
 import { catchUp } from '../../core/ledger/outbox/subscriber.ts'
@@ -18,6 +20,7 @@ import { failingService } from '../../server/commands/demo/index.ts'
 import { createNarrator } from '../../server/commands/demo/narrator.ts'
 import { playStory } from '../../server/commands/demo/story.ts'
 import { type CitusCluster, hasCitus, NO_CITUS, startCitus } from '../support/citus.ts'
+import { eventually } from '../support/eventually.ts'
 import { startTestHub, type TestHub } from '../support/hub.ts'
 import type { FreshDatabase } from '../support/postgres.ts'
 import { skip } from '../support/skip.ts'
@@ -74,6 +77,17 @@ describe('a ledger on Citus', function () {
     expect(rows.map(({ tables }) => Number(tables))).to.deep.equal([32, 32])
   })
 
+  it('receives batches straight from the hub, on the worker of their shard', async () => {
+    const citus = hubs['citus']!
+    const { client, keyId } = await citus.agent()
+    await citus.credit(keyId, 1_000_000n)
+    await eventually(async () => {
+      await client.call('echo', '/say', { words: 'straight' })
+      const batches = await Promise.all(cluster.workers.map(countDirectBatches))
+      return batches.some((count) => count > 0)
+    })
+  })
+
   it('verifies the whole ledger, and signs and verifies new entries', async () => {
     const { pool } = hubs['citus']!.hub
     const whole = await verifyLedger(pool)
@@ -123,6 +137,20 @@ describe('a ledger on Citus', function () {
   })
 })
 
+/** Counts connections of the hub itself that posted a batch; those of Citus have another name. */
+async function countDirectBatches(worker: string): Promise<number> {
+  const client = await connectClient(databaseUrl(worker, 'hub'), 'test')
+  try {
+    const { rows } = await client.query<{ count: number }>(
+      `SELECT count(*)::integer AS count FROM pg_stat_activity
+       WHERE application_name = 'agenthub' AND query LIKE '%FROM ledger.apply(%'`,
+    )
+    return rows[0]!.count
+  } finally {
+    await client.end()
+  }
+}
+
 /** Runs a command and parses its output. */
 async function runCluster(pool: Pool, ...args: readonly string[]) {
   let output = ''
@@ -137,7 +165,7 @@ async function runCluster(pool: Pool, ...args: readonly string[]) {
 /** Database of a cluster; the cluster is deleted as a whole. */
 function fresh(url: string): FreshDatabase {
   const pool = createPool(url, { role: 'hub_finance', max: 4 })
-  const admin = createPool(url, { max: 2 })
+  const admin = createPool(url, { max: 2, statementMs: 0 }) // moves may take minutes
   return {
     url,
     pool,

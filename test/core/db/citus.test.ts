@@ -9,8 +9,10 @@ import { createBackup } from '../../../core/backup/create-backup.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { planMoves } from '../../../core/db/citus/change-cluster.ts'
 import { isDistributed } from '../../../core/db/citus/is-distributed.ts'
+import { ShardConnections } from '../../../core/db/citus/shard-connections.ts'
 import { type LoginOptions, openLogins } from '../../../core/db/logins.ts'
 import { ConfigError } from '../../../core/runtime/config-error.ts'
+import { eventually } from '../../support/eventually.ts'
 import { schemaObjects } from '../../support/ledger-statements.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
@@ -128,6 +130,49 @@ describe('a distributed ledger', () => {
     await database.admin.query('DELETE FROM hub.migration WHERE number > 1')
     const refused = await openLogins({ url: database.url, cluster: 'citus' }).catch((e) => e)
     expect(refused.message).to.match(/Run "npm run migrate"/)
+  })
+})
+
+describe('connections to the workers of a cluster', () => {
+  let database: FreshDatabase
+  let connections: ShardConnections
+  before(async () => {
+    database = await freshDatabase(undefined, { empty: true })
+    const { hostname, port } = new URL(database.url)
+    // Stand-ins for the metadata of Citus: this server is the worker too.
+    await database.admin.query(
+      `CREATE TABLE pg_dist_node AS SELECT 1 AS groupid, '${hostname}' AS nodename,
+         ${port} AS nodeport, true AS isactive, 'primary' AS noderole;
+       CREATE TABLE pg_dist_placement AS SELECT 1 AS groupid, 1 AS shardid, 1 AS shardstate;
+       CREATE FUNCTION get_shard_id_for_distribution_column(text, smallint) RETURNS bigint
+         LANGUAGE sql AS 'SELECT 1'`,
+    )
+    connections = new ShardConnections(database.admin, { applicationName: 'straight' })
+  })
+  after(async () => {
+    await connections.close()
+    await database.drop()
+  })
+
+  it('are used once they are open, and after an error once the worker is found again', async () => {
+    const shard = connections.databaseOf(0)
+    const isStraight = async (): Promise<boolean> => {
+      const text = `SELECT current_setting('application_name') = 'straight' AS straight`
+      const { rows } = await shard.query<{ straight: boolean }>({ text })
+      return rows[0]!.straight
+    }
+    for (let round = 0; round < 2; round++) {
+      expect(await isStraight()).to.equal(false)
+      await eventually(isStraight)
+      const failed = await shard.query({ text: 'SELECT 1 / 0' }).catch((error) => error)
+      expect(failed.message).to.equal('division by zero')
+    }
+  })
+
+  it('leave batches to the coordinator while no server has the shard', async () => {
+    await database.admin.query('DELETE FROM pg_dist_placement')
+    const shard = connections.databaseOf(1)
+    for (let batch = 0; batch < 3; batch++) await shard.query({ text: 'SELECT' })
   })
 })
 
