@@ -1,6 +1,6 @@
 import { x402UptoPermit2ProxyABI, x402UptoPermit2ProxyAddress } from '@x402/evm'
 import { decodeFunctionData, isAddressEqual } from 'viem'
-import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { type Asset, type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 
 /** Token transfer on the chain. */
@@ -26,13 +26,16 @@ const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5
 const BLOCKS = 500
 
 /** Returns all transfers of the token, read from the chain's event log. */
-export async function allTransfers(rpcUrl: string): Promise<Transfer[]> {
+export async function allTransfers(
+  rpcUrl: string,
+  { address }: Pick<Asset, 'address'> = USDC_BASE,
+): Promise<Transfer[]> {
   const rpc = (method: string, ...params: unknown[]) => callRpc(rpcUrl, method, params)
   const head = Number(await rpc('eth_blockNumber'))
   const made: Transfer[] = []
   for (let first = 0; first <= head; first += BLOCKS) {
     const [fromBlock, toBlock] = [hex(first), hex(Math.min(first + BLOCKS - 1, head))]
-    const filter = { address: USDC_BASE.address, fromBlock, toBlock }
+    const filter = { address, fromBlock, toBlock }
     made.push(...transfersIn((await rpc('eth_getLogs', filter)) as Log[]))
   }
   const withPermit = async (transfer: Transfer): Promise<Transfer> => {

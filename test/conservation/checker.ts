@@ -29,7 +29,11 @@ export function checkConservation(facts: Facts): string[] {
 }
 
 const GWEI = 1_000_000_000n
-const IN_TRANSIT = 'assets:usdc:base:in-transit'
+const BASE = 'base'
+const inTransit = (network: string): string => `assets:usdc:${network}:in-transit`
+/** Accounts of payments that are not final, on all networks. */
+const inTransitCodes = (accounts: readonly Account[]): string[] =>
+  accounts.flatMap(({ code }) => (/^assets:usdc:\w+:in-transit$/.test(code) ? code : []))
 const posted = (accounts: readonly Account[], ...codes: readonly string[]): bigint =>
   sum(accounts.filter(({ code }) => codes.includes(code)).map((account) => account.posted))
 
@@ -37,17 +41,26 @@ const posted = (accounts: readonly Account[], ...codes: readonly string[]): bigi
 function checkWallets({ before, chainBalances, database }: Facts): string[] {
   const postedChange = (...codes: string[]): bigint =>
     posted(before.database.accounts, ...codes) - posted(database.accounts, ...codes)
-  const { spend, treasury } = before.chainBalances
+  const { spend, treasury, further } = before.chainBalances
+  const treasuries = [
+    { network: BASE, change: chainBalances.treasury - treasury },
+    ...[...(chainBalances.further ?? [])].map(([network, balance]) => ({
+      network,
+      change: balance - (further?.get(network) ?? 0n),
+    })),
+  ]
   return [
     ...mismatch(
       'change of the spend wallet',
       chainBalances.spend - spend,
       postedChange('assets:usdc:base:spend'),
     ),
-    ...mismatch(
-      'change of the treasury',
-      chainBalances.treasury - treasury,
-      postedChange('assets:usdc:base:treasury', IN_TRANSIT),
+    ...treasuries.flatMap(({ network, change }) =>
+      mismatch(
+        `change of the treasury on ${network}`,
+        change,
+        postedChange(`assets:usdc:${network}:treasury`, inTransit(network)),
+      ),
     ),
     ...mismatch(
       'gas posted in the ledger, in gwei',
@@ -78,7 +91,7 @@ function checkLedger({ database: { accounts, openHolds } }: Facts): string[] {
       ...mismatch(`${code} and open holds`, posted(accounts, code), openHolds.get(asset) ?? 0n),
       ...mismatch(code, posted(accounts, code), 0n),
     ]),
-    ...mismatch(IN_TRANSIT, posted(accounts, IN_TRANSIT), 0n),
+    ...inTransitCodes(accounts).flatMap((code) => mismatch(code, posted(accounts, code), 0n)),
     ...mismatch(TO_SELLERS, posted(accounts, TO_SELLERS), 0n),
   ]
 }

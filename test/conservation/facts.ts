@@ -59,6 +59,8 @@ export interface ChainBalances {
   readonly spend: bigint
   readonly treasury: bigint
   readonly gas: bigint
+  /** Treasuries on further networks, by name of the network. @defaultValue none */
+  readonly further?: ReadonlyMap<string, bigint>
 }
 
 /** Balance of a key, as reported by the API. */

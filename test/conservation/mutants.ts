@@ -48,7 +48,7 @@ const account = (code: string, change: (account: Account) => Account) =>
   }))
 
 const chainBalances =
-  (wallet: keyof Facts['chainBalances'], more: bigint) =>
+  (wallet: 'spend' | 'treasury' | 'gas', more: bigint) =>
   (facts: Facts): Facts => {
     const changed = { ...facts.chainBalances, [wallet]: facts.chainBalances[wallet] + more }
     return { ...facts, chainBalances: changed }
@@ -201,7 +201,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a treasury that has more': {
     mutate: chainBalances('treasury', 1n),
-    finds: /^change of the treasury/m,
+    finds: /^change of the treasury on base/m,
   },
   'a spend wallet that has less': {
     mutate: chainBalances('spend', -1n),

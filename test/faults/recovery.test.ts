@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { MUTATIONS } from '../conservation/mutants.ts'
 import { Random } from '../conservation/random.ts'
 import { realSockets } from '../core/egress/fixture.ts'
+import { KINDS, kindOf } from './recovery/buyers.ts'
 import { checkRecovery } from './recovery/checker.ts'
 import type { RecoveryFacts } from './recovery/collect.ts'
 import { type Evidence, PLANTED_VIOLATIONS } from './recovery/planted-violations.ts'
@@ -15,7 +16,13 @@ import { runRecovery } from './recovery/run.ts'
 const SECONDS = Number(process.env['FAULTS_SECONDS'] ?? 600)
 const SEED = process.env['RECOVERY_SEED'] ?? String(process.hrtime.bigint())
 
-/** Compares what clients from outside were told with journal, balances, API and chain. */
+/** Status of a success besides 200, by kind of request. */
+const SUCCESS: Readonly<Record<string, number>> = { 'top-up': 201, 'sign-in': 202 }
+
+/**
+ * Compares what clients from outside were told with journal, balances, API and chains. All rails
+ * run at once: the conservation of money is one of the checks.
+ */
 describe(`${SECONDS} s of paid requests and failures of every part`, function () {
   this.timeout((SECONDS + 900) * 1_000)
   realSockets()
@@ -34,6 +41,14 @@ describe(`${SECONDS} s of paid requests and failures of every part`, function ()
   it('leave no answer that contradicts journal, balances or chain', () => {
     process.stdout.write(`${printTable(measureRecovery(log))}\n`)
     expect(checkRecovery(log, facts)).to.deep.equal([])
+  })
+
+  it('serve buyers of every kind', () => {
+    const served = log.requests.filter(({ kind, attempts }) =>
+      attempts.some(({ status = 0 }) => status === 200 || status === SUCCESS[kind]),
+    )
+    const own = served.filter(({ kind, client }) => kind !== 'top-up' || client.startsWith(kind))
+    expect([...new Set(own.map(({ client }) => kindOf(client)))]).to.have.members(KINDS)
   })
 
   it('recover within their targets', () => {

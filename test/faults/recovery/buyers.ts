@@ -5,12 +5,12 @@ import { base } from 'viem/op-stack'
 import { HubClient } from '../../../core/client/index.ts'
 import { createSignInHeader } from '../../../core/client/sign-in.ts'
 import { sleep } from '../../../core/clock.ts'
-import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { type Asset, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import type { Random } from '../../conservation/random.ts'
 import type { SellerBehavior } from '../../conservation/seller-behaviors.ts'
 import type { Clients } from './client.ts'
-import { type Deployment, WEBHOOK_HOST } from './deployment.ts'
+import { type Deployment, SECOND, WEBHOOK_HOST } from './deployment.ts'
 import { usageOf } from './metered-usage.ts'
 import { MPP_ACTS, mppOrder, uptoOrder } from './rail-sellers.ts'
 import type { Answer, LoggedRequest } from './request-log.ts'
@@ -20,7 +20,7 @@ import { type Signer, signExact, signMpp, signUpto } from './sign-rails.ts'
 export interface Buyer {
   readonly name: string
   readonly account: PrivateKeyAccount
-  /** Initial funding of the wallet, in microdollars. */
+  /** Initial funding of the wallet on both networks, in microdollars. */
   readonly funded: bigint
   readonly ip: string
   readonly keyId?: string | undefined
@@ -71,6 +71,8 @@ type Send = (buyer: Buyer, deps: BuyerDeps, n: number) => Promise<unknown>
 const KEYED: Readonly<Record<string, Send>> = {
   credits: (buyer, deps, n) => sendCall('credits', '/proxy/steady/work', buyer, deps, n),
   free: (buyer, deps, n) => sendCall('free', '/proxy/quota/work', buyer, deps, n),
+  'free units': (buyer, deps, n) =>
+    sendCall('free units', '/proxy/metered-quota/work', buyer, deps, n),
   stream: (buyer, deps, n) => sendCall('stream', '/proxy/steady/stream', buyer, deps, n),
   metered: (buyer, deps, n) => sendCall('metered', '/proxy/metered/work', buyer, deps, n),
   siwx: sendSignedIn,
@@ -83,18 +85,17 @@ const KEYED: Readonly<Record<string, Send>> = {
     const fails = deps.random.chance(FAILING_SHARE)
     return buyExternal(uptoOrder(n, fails), fails ? 'fails' : 'honest', buyer, deps, n)
   },
-  'top-up': (buyer, deps, n) => {
-    const body = {
-      amount_microdollars: 5_000_000 + n,
-      purchase_id: `${buyer.name}-${n}`.replaceAll(' ', '-'),
-    }
-    return pay('top-up', '/v1/credits/purchase', body, buyer, deps)
-  },
+  'top-up': (buyer, deps, n) => buyCredits(5_000_000 + n, n, buyer, deps),
+  'top-up polygon': (buyer, deps, n) => buyCredits(5_000_000 + n, n, buyer, deps, SECOND),
   'sub-key': exhaustSubKey,
 }
 const KEYLESS: Readonly<Record<string, Send>> = {
   x402: (buyer, deps, n) => pay('x402', '/proxy/steady/work', { n }, buyer, deps),
   'x402 upfront': (buyer, deps, n) => pay('x402 upfront', '/proxy/steady/dear', { n }, buyer, deps),
+  'x402 polygon': (buyer, deps, n) => {
+    const path = n % 2 === 0 ? '/proxy/steady/work' : '/proxy/steady/dear'
+    return pay('x402 polygon', path, { n }, buyer, deps, signExact(SECOND), SECOND.network)
+  },
   mpp: (buyer, deps, n) => pay('mpp', '/proxy/steady/work', { n }, buyer, deps, signMpp),
   upto: (buyer, deps, n) => {
     const sign = signUpto(deps.deployment.rpcUrl, usageOf(n))
@@ -110,19 +111,23 @@ const PER_KIND = 2
 /** More wallets for metered payments: one whose permit expired in a fault must use credits. */
 const MORE: Readonly<Record<string, number>> = { upto: 6 }
 
-const CALL_KINDS = [...Object.keys(KEYED), ...Object.keys(KEYLESS)]
+/** Kinds of buyers: every rail, and what else may be asked of a hub. */
+export const KINDS = [...Object.keys(KEYED), ...Object.keys(KEYLESS)]
+export const kindOf = (name: string): string => name.replace(/ \d+$/, '')
 
 /** Creates and funds the buyers; those with a key register and buy credits. */
 export async function createBuyers(deps: BuyerDeps): Promise<readonly Buyer[]> {
-  const kinds = CALL_KINDS.flatMap((kind) =>
+  const kinds = KINDS.flatMap((kind) =>
     Array.from({ length: MORE[kind] ?? PER_KIND }, (_, n) => ({ kind, name: `${kind} ${n}` })),
   )
   const buyers: Buyer[] = []
   for (const [n, { kind, name }] of kinds.entries()) {
     const account = privateKeyToAccount(generatePrivateKey())
-    await fund(deps.deployment.rpcUrl, account.address, { usdc: FUNDED_MICROS })
-    if (kind === 'upto') await approvePermit2(account, deps.deployment.rpcUrl)
-    const buyer = { name, account, funded: FUNDED_MICROS, ip: `10.${n}.0.1` }
+    const { rpcUrl, secondChain } = deps.deployment
+    await fund(rpcUrl, account.address, { usdc: FUNDED_MICROS })
+    await fund(secondChain.rpcUrl, account.address, { usdc: FUNDED_MICROS }, SECOND.address)
+    if (kind === 'upto') await approvePermit2(account, rpcUrl)
+    const buyer = { name, account, funded: 2n * FUNDED_MICROS, ip: `10.${n}.0.1` }
     buyers.push(kind in KEYED ? await register(buyer, deps) : buyer)
   }
   return buyers
@@ -140,16 +145,27 @@ async function register(buyer: Buyer, deps: BuyerDeps): Promise<Buyer> {
   const wallet = { account: buyer.account, sandbox: true }
   const { apiKey, keyId } = await new HubClient({ baseUrl: url, wallet }).register()
   const keyed = { ...buyer, apiKey, keyId }
-  await pay('top-up', '/v1/credits/purchase', firstPurchase(buyer), keyed, deps)
+  await buyCredits(FIRST_CREDITS_MICROS, 'first', keyed, deps)
   const body = { url: `http://${WEBHOOK_HOST}/${keyId}`, events: ['call.refunded'] }
   await deps.clients.ask({ path: '/v1/webhooks', body, apiKey, ip: buyer.ip })
   return keyed
 }
 
-const firstPurchase = ({ name }: Buyer) => ({
-  amount_microdollars: FIRST_CREDITS_MICROS,
-  purchase_id: `${name} first`.replaceAll(' ', '-'),
-})
+/** Buys credits on one network, under a name of its own. */
+function buyCredits(
+  amount: number,
+  n: number | 'first',
+  buyer: Buyer,
+  deps: BuyerDeps,
+  asset: Asset = USDC_BASE,
+) {
+  const body = {
+    amount_microdollars: amount,
+    purchase_id: `${buyer.name}-${n}`.replaceAll(' ', '-'),
+  }
+  const network = asset === USDC_BASE ? undefined : asset.network
+  return pay('top-up', '/v1/credits/purchase', body, buyer, deps, signExact(asset), network)
+}
 
 /**
  * Sends requests of the buyer's kind until `hasEnded`, and waits until all have final answers. A
@@ -160,7 +176,7 @@ export async function runBuyer(
   deps: BuyerDeps,
   hasEnded: () => boolean,
 ): Promise<void> {
-  const kind = buyer.name.replace(/ \d+$/, '')
+  const kind = kindOf(buyer.name)
   const send = (KEYED[kind] ?? KEYLESS[kind])!
   const sending = new Set<Promise<unknown>>()
   for (let n = 0; !hasEnded(); n++) {
@@ -231,7 +247,8 @@ async function pay(
   body: LoggedRequest['body'],
   buyer: Buyer,
   { clients }: BuyerDeps,
-  sign: Signer = signExact,
+  sign: Signer = signExact(USDC_BASE),
+  network?: string,
 ): Promise<Answer | undefined> {
   const { name: client, keyId, apiKey, ip } = buyer
   const offered = await clients.ask({ path, body, apiKey, ip })
@@ -240,7 +257,7 @@ async function pay(
   const signed = await sign(buyer.account, offered).catch(() => undefined)
   if (!signed) return undefined
   const { headers: paymentHeaders, payment } = signed
-  const logged = { kind, client, keyId, path, body, payment }
+  const logged = { kind, client, keyId, path, body, payment, network }
   return clients.send({ apiKey, ip, paymentHeaders, logged })
 }
 

@@ -2,6 +2,7 @@ import { checkConservation } from '../../conservation/checker.ts'
 import { groupBy, mismatch, sum } from '../../conservation/checker-helpers.ts'
 import type { RecoveryFacts } from './collect.ts'
 import { checkExplanations } from './explanations.ts'
+import { tokensOf } from './metered-usage.ts'
 import { checkReceipts } from './receipt-checks.ts'
 import {
   type Attempt,
@@ -101,18 +102,20 @@ const checkNames: Rule = ({ requests }, _, { net }) => {
   })
 }
 
-/** Each call that was answered as free took one free call of the quota. */
+/** Each call that was answered as free took one free call of the quota, or the units it used. */
 const checkFreeCalls: Rule = ({ requests }, _, { net }) =>
   requests.flatMap((request) =>
     request.attempts
       .filter((attempt) => told(attempt, 'x-payment-source') === 'free' && attempt.status === 200)
       .flatMap((attempt) => {
         const call = told(attempt, 'x-call-id') ?? ''
-        return mismatch(`free calls charged for ${call}`, net.get(call) ?? 0n, 1n)
+        const quantity = request.kind === 'free' ? 1n : BigInt(tokensOf(Number(request.body['n'])))
+        return mismatch(`free quota charged for ${call}`, net.get(call) ?? 0n, quantity)
       }),
   )
 
-const isPaidKind = ({ kind }: LoggedRequest): boolean => kind !== 'free' && kind !== 'external'
+const UNPAID_KINDS = new Set(['free', 'free units', 'external'])
+const isPaidKind = ({ kind }: LoggedRequest): boolean => !UNPAID_KINDS.has(kind)
 
 const callIdsIn = (attempt: Attempt): string[] =>
   [told(attempt, 'x-call-id'), attempt.body?.['call_id']].filter((id) => typeof id === 'string')

@@ -12,7 +12,7 @@ import {
 import type { Charge } from '../../conservation/request-recorder.ts'
 import type { Buyer } from './buyers.ts'
 import type { Clients } from './client.ts'
-import type { Deployment } from './deployment.ts'
+import { type Deployment, SECOND } from './deployment.ts'
 import { type ClientLog, finalAnswer, type LoggedRequest } from './request-log.ts'
 
 type Hex = `0x${string}`
@@ -52,18 +52,26 @@ export async function readBaseline({ deployment, pool }: CollectDeps): Promise<F
   return { chainBalances: await chainBalancesOf(deployment), database }
 }
 
-async function chainBalancesOf({ rpcUrl, wallets }: Deployment): Promise<ChainBalances> {
+async function chainBalancesOf({
+  rpcUrl,
+  secondChain,
+  wallets,
+}: Deployment): Promise<ChainBalances> {
+  const treasury = wallets.treasury.account.address
   const gas = await callRpc(rpcUrl, 'eth_getBalance', [wallets.gas.account.address, 'latest'])
   return {
     spend: await balanceOf(rpcUrl, wallets.spend.account.address),
-    treasury: await balanceOf(rpcUrl, wallets.treasury.account.address),
+    treasury: await balanceOf(rpcUrl, treasury),
     gas: BigInt(String(gas)),
+    further: new Map([
+      [SECOND.v1Network, await balanceOf(secondChain.rpcUrl, treasury, SECOND.address)],
+    ]),
   }
 }
 
-async function balanceOf(rpcUrl: string, wallet: Hex): Promise<bigint> {
+async function balanceOf(rpcUrl: string, wallet: Hex, token: Hex = USDC): Promise<bigint> {
   const data = `${BALANCE_OF}${wallet.slice(2).toLowerCase().padStart(64, '0')}`
-  return BigInt(String(await callRpc(rpcUrl, 'eth_call', [{ to: USDC, data }, 'latest'])))
+  return BigInt(String(await callRpc(rpcUrl, 'eth_call', [{ to: token, data }, 'latest'])))
 }
 
 /**
@@ -71,7 +79,7 @@ async function balanceOf(rpcUrl: string, wallet: Hex): Promise<bigint> {
  * resolved everything and the ledger no longer changes. @returns false if that takes too long
  */
 export async function waitUntilSettled(
-  { deployment: { rpcUrl }, pool }: CollectDeps,
+  { deployment: { rpcUrl, secondChain }, pool }: CollectDeps,
   timeoutMs: number,
 ): Promise<boolean> {
   const { rows } = await pool.query<{ seconds: number }>(
@@ -80,8 +88,10 @@ export async function waitUntilSettled(
        (SELECT max(valid_before) FROM hub.payment_intent)) - now()), 0)::integer AS seconds`,
   )
   const seconds = Math.max(0, rows[0]!.seconds) + CHAIN_MARGIN_SECONDS
-  await callRpc(rpcUrl, 'evm_increaseTime', [seconds])
-  await callRpc(rpcUrl, 'evm_mine', [])
+  for (const chain of [rpcUrl, secondChain.rpcUrl]) {
+    await callRpc(chain, 'evm_increaseTime', [seconds])
+    await callRpc(chain, 'evm_mine', [])
+  }
   let before = ''
   for (const end = elapsedMs() + timeoutMs; elapsedMs() < end; await sleep(POLL_MS)) {
     const state = await pool.query<{ state: string; open: number }>(OPEN)
@@ -92,13 +102,14 @@ export async function waitUntilSettled(
   return false
 }
 
+/** The fee of a transaction is posted for Base alone: gas of further networks is a service's. */
 const OPEN = `
   SELECT (SELECT string_agg(seq::text, ' ' ORDER BY shard) FROM ledger.head) AS state,
     ((SELECT count(*) FROM ledger.open_hold)
      + (SELECT count(*) FROM hub.payment_claim WHERE state IN ('claimed', 'pending', 'settled'))
      + (SELECT count(*) FROM hub.payment_intent
         WHERE state IN ('signed', 'unresolved', 'paid'))
-     + (SELECT count(*) FROM hub.sent_transaction))::integer AS open`
+     + (SELECT count(*) FROM hub.sent_transaction WHERE chain_id = 8453))::integer AS open`
 
 /** Collects the facts once nothing is pending. */
 export async function collectFacts(
@@ -107,9 +118,10 @@ export async function collectFacts(
   log: ClientLog,
 ): Promise<RecoveryFacts> {
   const { deployment, buyers, pool } = deps
-  const { rpcUrl, wallets, market, railSellers } = deployment
+  const { rpcUrl, secondChain, wallets, market, railSellers } = deployment
   const sellers = [...market.wallets, ...railSellers.wallets]
-  const transfers = await allTransfers(rpcUrl)
+  const onSecond = await allTransfers(secondChain.rpcUrl, SECOND)
+  const transfers = [...(await allTransfers(rpcUrl)), ...onSecond]
   const incomes = new Map<Hex, bigint>(sellers.map((wallet) => [wallet, 0n]))
   for (const { to, amount } of transfers) {
     if (incomes.has(to)) incomes.set(to, incomes.get(to)! + amount)
@@ -117,7 +129,8 @@ export async function collectFacts(
   const left = await Promise.all(
     buyers.map(async ({ account, funded }) => {
       const wallet = account.address.toLowerCase() as Hex
-      return [wallet, { funded, left: await balanceOf(rpcUrl, wallet) }] as const
+      const second = await balanceOf(secondChain.rpcUrl, wallet, SECOND.address)
+      return [wallet, { funded, left: second + (await balanceOf(rpcUrl, wallet)) }] as const
     }),
   )
   const receiptKeys = await read(deps, '/.well-known/jwks.json')

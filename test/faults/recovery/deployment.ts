@@ -9,6 +9,7 @@ import { uuidv7 } from '../../../core/ids.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
 import { SPEND } from '../../../core/ledger/postings.ts'
 import { micros } from '../../../core/money.ts'
+import { type Asset, assetOf, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { freePort } from '../../../core/runtime/net.ts'
 import { type SandboxChain, startChain } from '../../../server/sandbox/chain.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
@@ -40,7 +41,9 @@ export interface Deployment {
   readonly url: string
   readonly rpcUrl: string
   readonly cluster: Cluster
-  readonly chain: { process: SandboxChain; restart(): Promise<void> }
+  readonly chain: RestartableChain
+  /** Chain of `SECOND`, a further network on which callers can pay. */
+  readonly secondChain: RestartableChain
   readonly hub: RestartableProgram
   readonly jobs: RestartableProgram
   readonly wallets: Wallets
@@ -55,6 +58,16 @@ export interface Deployment {
   readonly stop: () => Promise<void>
 }
 
+/** Chain whose restarts continue with the same state on the same port. */
+interface RestartableChain {
+  readonly rpcUrl: string
+  process: SandboxChain
+  restart(): Promise<void>
+}
+
+/** Token of the second network. */
+export const SECOND = assetOf('eip155:137')
+
 type Stops = (() => Promise<unknown>)[]
 
 export async function startDeployment(random: Random): Promise<Deployment> {
@@ -64,15 +77,16 @@ export async function startDeployment(random: Random): Promise<Deployment> {
   }
   try {
     const dependencies = await startDependencies(stops, random)
-    const { cluster, wallets, chain } = dependencies
+    const { cluster, wallets, secondChain } = dependencies
+    const { rpcUrl } = dependencies.chain
     const place = {
       logins: { url: cluster.url },
-      rpcUrl: chain.process.rpcUrl,
+      rpcUrl,
       sellerPort: 9,
       magazinePort: 9,
-      networks: [],
+      networks: [{ network: SECOND.network, rpcUrl: secondChain.rpcUrl }],
     }
-    await prepareLedger(cluster.url, chain.process.rpcUrl)
+    await prepareLedger(cluster.url, rpcUrl)
     const port = await freePort()
     const env = hubEnvironment(dependencies, port)
     const options = (mode: RecoveryHubOptions['mode']): RecoveryHubOptions => ({ mode, place })
@@ -81,11 +95,10 @@ export async function startDeployment(random: Random): Promise<Deployment> {
     const jobs = new RestartableProgram(PROGRAM, options('jobs'), env)
     stops.push(() => jobs.kill())
     await Promise.all([hub.start(), jobs.start()])
-    dependencies.market.open(await fundedFacilitator(chain.process.rpcUrl), [
+    dependencies.market.open(await fundedFacilitator(rpcUrl), [
       wallets.treasury.account.address,
       wallets.spend.account.address,
     ])
-    const { rpcUrl } = chain.process
     return { ...dependencies, url: `http://127.0.0.1:${port}`, rpcUrl, hub, jobs, stop }
   } catch (error) {
     await stop()
@@ -99,12 +112,15 @@ async function startDependencies(stops: Stops, random: Random) {
   const cluster = await Cluster.create()
   stops.push(() => cluster.remove())
   await cluster.start()
-  const chain = await startRestartableChain(join(dataDir, 'chain'))
+  const chain = await startRestartableChain(join(dataDir, 'chain'), USDC_BASE)
   stops.push(() => chain.process.stop())
+  const secondChain = await startRestartableChain(join(dataDir, 'second-chain'), SECOND)
+  stops.push(() => secondChain.process.stop())
   const wallets = await openWallets(dataDir)
-  const { rpcUrl } = chain.process
+  const { rpcUrl } = chain
   await fund(rpcUrl, wallets.spend.account.address, { usdc: SPEND_MICROS })
-  await fund(rpcUrl, wallets.gas.account.address, { wei: GAS_WEI })
+  for (const each of [chain, secondChain])
+    await fund(each.rpcUrl, wallets.gas.account.address, { wei: GAS_WEI })
   const mailbox = await openMailbox()
   stops.push(() => mailbox.close())
   const mailProxy = await Proxy.open(Number(new URL(mailbox.url).port))
@@ -121,19 +137,20 @@ async function startDependencies(stops: Stops, random: Random) {
   stops.push(() => market.close())
   const railSellers = await startRailSellers(rpcUrl)
   stops.push(() => railSellers.close())
-  const proxies = { mailProxy, redisProxy, webhookProxy }
-  return { dataDir, cluster, chain, wallets, mailbox, receiver, market, railSellers, ...proxies }
+  const outside = { mailbox, receiver, market, railSellers, mailProxy, redisProxy, webhookProxy }
+  return { dataDir, cluster, chain, secondChain, wallets, ...outside }
 }
 
-/** Starts a chain whose restarts continue with the same state on the same port. */
-async function startRestartableChain(dataDir: string): Promise<Deployment['chain']> {
-  const first = await startChain({ dataDir, port: 0 })
-  const port = Number(new URL(first.rpcUrl).port)
-  const chain: Deployment['chain'] = {
+async function startRestartableChain(dataDir: string, asset: Asset): Promise<RestartableChain> {
+  const first = await startChain({ dataDir, port: 0, asset })
+  const { rpcUrl } = first
+  const port = Number(new URL(rpcUrl).port)
+  const chain: RestartableChain = {
+    rpcUrl,
     process: first,
     async restart() {
       await chain.process.stop()
-      chain.process = await startChain({ dataDir, port })
+      chain.process = await startChain({ dataDir, port, asset })
     },
   }
   return chain

@@ -22,7 +22,12 @@ const REFUSALS = [
   '410 response_lost',
 ]
 /** The own facilitator stores each transaction before it sends it. */
-const DATABASE_REFUSALS = [...REFUSALS, '503 facilitator_unavailable']
+const DATABASE_REFUSALS = [
+  ...REFUSALS,
+  '503 facilitator_unavailable',
+  '202 payment_pending',
+  '202 pending',
+]
 const CHAIN_REFUSALS = [
   '503 facilitator_unavailable',
   '503 chain_unavailable',
@@ -45,6 +50,8 @@ const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
   'SIGSTOP of PostgreSQL': DATABASE_REFUSALS,
   'SIGSTOP of the chain': CHAIN_REFUSALS,
   'restart of the chain': CHAIN_REFUSALS,
+  'SIGSTOP of the second chain': CHAIN_REFUSALS,
+  'restart of the second chain': CHAIN_REFUSALS,
   'kill -9 of the jobs': [],
   'Redis is unreachable': [],
   'mail server is unreachable': [],
@@ -63,6 +70,14 @@ const CONTINUED = new Set([
   '502 upstream_error',
 ])
 const SELLER = /^50[24] upstream_/
+
+const CHAIN = /(the|second) chain$/
+
+/** No network delays another one: a fault of a chain explains nothing about payments elsewhere. */
+function concerns(fault: string, { network }: LoggedRequest): boolean {
+  const [, chain] = CHAIN.exec(fault) ?? []
+  return chain === undefined || (chain === 'second') === (network !== undefined)
+}
 
 /** Every lost connection and every 5xx, 202, 409 and 410 has a cause that explains it. */
 export function checkExplanations({ requests, faults }: ClientLog): string[] {
@@ -103,6 +118,6 @@ function isExplained(
   return faults.some(({ name, begunAt, backAt }) => {
     const aftermathMs = SELLER.test(answer) ? SELLER_AFTERMATH_MS : AFTERMATH_MS
     const isDuring = endedAt >= begunAt && sentAt <= backAt + aftermathMs
-    return isDuring && EXPLAINED[name as FaultName].includes(answer)
+    return isDuring && concerns(name, request) && EXPLAINED[name as FaultName].includes(answer)
   })
 }

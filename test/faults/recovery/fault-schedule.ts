@@ -22,6 +22,8 @@ export const FAULT_NAMES = [
   'SIGSTOP of PostgreSQL',
   'SIGSTOP of the chain',
   'restart of the chain',
+  'SIGSTOP of the second chain',
+  'restart of the second chain',
   'Redis is unreachable',
   'mail server is unreachable',
   'webhooks are refused',
@@ -35,7 +37,8 @@ const ANSWERS_MS = 60_000
 const WORKER = /hub-process/
 
 const createFaults = (deployment: Deployment): Readonly<Record<FaultName, RecoveryFault>> => {
-  const { hub, jobs, cluster, chain, mailProxy, redisProxy, webhookProxy } = deployment
+  const { hub, jobs, cluster, chain, secondChain } = deployment
+  const { mailProxy, redisProxy, webhookProxy } = deployment
   const end = (program: typeof hub, signal: 'SIGKILL' | 'SIGTERM') => async () => {
     await program.kill(signal)
     return () => startAgain(program)
@@ -49,6 +52,20 @@ const createFaults = (deployment: Deployment): Readonly<Record<FaultName, Recove
       proxy.target = target
     }
   }
+  const suspend = (each: typeof chain) => ({
+    holdMs: STOPPED_MS,
+    begin: async () => {
+      const { pid } = each.process
+      process.kill(pid, 'SIGSTOP')
+      return () => process.kill(pid, 'SIGCONT')
+    },
+  })
+  const restart = (each: typeof chain) => ({
+    begin: async () => {
+      await each.restart()
+      return () => {}
+    },
+  })
   return {
     'kill -9 of the hub': { begin: end(hub, 'SIGKILL') },
     'kill -9 of a worker': {
@@ -67,20 +84,10 @@ const createFaults = (deployment: Deployment): Readonly<Record<FaultName, Recove
       },
     },
     'SIGSTOP of PostgreSQL': { holdMs: STOPPED_MS, begin: () => cluster.suspend() },
-    'SIGSTOP of the chain': {
-      holdMs: STOPPED_MS,
-      begin: async () => {
-        const { pid } = chain.process
-        process.kill(pid, 'SIGSTOP')
-        return () => process.kill(pid, 'SIGCONT')
-      },
-    },
-    'restart of the chain': {
-      begin: async () => {
-        await chain.restart()
-        return () => {}
-      },
-    },
+    'SIGSTOP of the chain': suspend(chain),
+    'restart of the chain': restart(chain),
+    'SIGSTOP of the second chain': suspend(secondChain),
+    'restart of the second chain': restart(secondChain),
     'Redis is unreachable': { holdMs: OUTAGE_MS, begin: refuse(redisProxy) },
     'mail server is unreachable': { holdMs: OUTAGE_MS, begin: refuse(mailProxy) },
     'webhooks are refused': { holdMs: OUTAGE_MS, begin: refuse(webhookProxy) },

@@ -3,12 +3,12 @@ import { Readable } from 'node:stream'
 import { sleep } from '../../../core/clock.ts'
 import { readConfig, secretValues } from '../../../core/config.ts'
 import { createLog } from '../../../core/log.ts'
-import { defineService, Reply, s, unitPrice, usd } from '../../../core/plugin/index.ts'
+import { defineService, micros, Reply, s, unitPrice, usd } from '../../../core/plugin/index.ts'
 import { type Parts, startHub } from '../../../server/boot/start.ts'
 import { isWorker, runWorker, startWorkers } from '../../../server/boot/workers.ts'
 import { watchUnhandledErrors } from '../../../server/observability/unhandled-errors.ts'
 import type { SandboxPlace } from '../../../server/sandbox/start.ts'
-import { TOKEN_PRICE, tokensOf } from './metered-usage.ts'
+import { TOKEN_MICROS, tokensOf } from './metered-usage.ts'
 
 /** Options passed by the parent process as JSON in the first argument. */
 export interface RecoveryHubOptions {
@@ -84,24 +84,28 @@ const quota = defineService({
   },
 })
 
-const metered = defineService({
-  ...common,
-  slug: 'metered',
-  name: 'Metered',
-  summary: 'Charges for what it uses.',
-  endpoints: {
-    'POST /work': {
-      summary: 'Works.',
-      price: { max: usd('0.001'), unit: 'tokens', of: unitPrice(TOKEN_PRICE, 1) },
-      deadlineSeconds: 5,
-      input,
-      handle: async (call) => {
-        call.meter('tokens', tokensOf(call.input.n))
-        return work(call)
+const metered = (slug: string, freeUnitsPerMonth?: Readonly<Record<string, number>>) =>
+  defineService({
+    ...common,
+    slug,
+    name: 'Metered',
+    summary: 'Charges for what it uses.',
+    ...(freeUnitsPerMonth && { freeUnitsPerMonth }),
+    endpoints: {
+      'POST /work': {
+        summary: 'Works.',
+        price: { max: usd('0.001'), unit: 'tokens', of: unitPrice(micros(TOKEN_MICROS), 1) },
+        deadlineSeconds: 5,
+        input,
+        handle: async (call) => {
+          call.meter('tokens', tokensOf(call.input.n))
+          return work(call)
+        },
       },
     },
-  },
-})
+  })
+/** More free tokens than anybody uses. */
+const FREE_TOKENS = { tokens: 100_000_000 }
 
 const { mode, place } = JSON.parse(process.argv[2]!) as RecoveryHubOptions
 const config = readConfig()
@@ -109,7 +113,7 @@ const log = createLog(config.logLevel, process.stderr, secretValues())
 const loadParts = async (): Promise<Parts> => {
   const { plugins, privileged } = await import('../../../plugins/index.ts')
   return {
-    plugins: [...plugins, steady, quota, metered],
+    plugins: [...plugins, steady, quota, metered('metered'), metered('metered-quota', FREE_TOKENS)],
     privileged,
     startJobs: async (...deps) => (await import('../../../jobs/index.ts')).startJobs(...deps),
   }

@@ -117,6 +117,25 @@ export const PLANTED_VIOLATIONS: Readonly<Record<string, Planted>> = {
     }),
     finds: /without a receipt/,
   },
+  'a treasury of the second network that has less': {
+    plant: facts(({ chainBalances }) => {
+      const [[network, balance]] = [...chainBalances.further!] as [[string, bigint]]
+      return { chainBalances: { ...chainBalances, further: new Map([[network, balance - 1n]]) } }
+    }),
+    finds: /^change of the treasury on polygon/m,
+  },
+  'free units that were not counted': {
+    plant: entryOf((one) => one.kind === 'free units' && isServed(one), -1n),
+    finds: /^free quota charged for/m,
+  },
+  'a payment that waits for the chain of another network': {
+    plant: request(isX402, (one, { faults }) => {
+      const at = faults.find(({ name }) => name === 'SIGSTOP of the second chain')!.backAt
+      const attempt = { sentAt: at, endedAt: at, status: 503, ...problem('chain_unavailable') }
+      return { ...one, attempts: [attempt, ...one.attempts] }
+    }),
+    finds: /^unexplained 503 chain_unavailable/m,
+  },
   'a call that was delivered for nothing': {
     plant: entryOf(isCredits, -1_000n),
     finds: /succeeded without a charge/,

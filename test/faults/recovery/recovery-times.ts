@@ -23,9 +23,10 @@ export interface RecoveryTimes {
 
 /** Groups of calls that recover in the same way, by the kind of their requests. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  native: ['credits', 'free', 'stream', 'sub-key', 'metered', 'siwx'],
+  native: ['credits', 'free', 'free units', 'stream', 'sub-key', 'metered', 'siwx'],
   x402: ['x402', 'x402 upfront', 'upto'],
   mpp: ['mpp'],
+  polygon: ['x402 polygon'],
   external: ['external'],
   'top-up': ['top-up'],
 }

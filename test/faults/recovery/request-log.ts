@@ -14,6 +14,8 @@ export interface LoggedRequest {
   readonly subKeyId?: string | undefined
   readonly idempotencyKey?: string | undefined
   readonly payment?: SignedPayment | undefined
+  /** Network of its payment besides Base. */
+  readonly network?: string | undefined
   /** Behavior of the external seller. */
   readonly seller?: string | undefined
   readonly attempts: readonly Attempt[]

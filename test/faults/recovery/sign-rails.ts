@@ -5,6 +5,7 @@ import { Challenge, Credential } from 'mppx'
 import { evm } from 'mppx/client'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../../core/clock.ts'
+import type { Asset } from '../../../core/payments/chain/asset.ts'
 import { readPayment } from '../../../core/payments/receiving/payment.ts'
 import { signPayment } from '../../stories/attacks/sign-payment.ts'
 import type { ApiResponse } from '../../support/ask.ts'
@@ -22,15 +23,17 @@ export type Signer = (account: PrivateKeyAccount, offered: Answer) => Promise<Ra
 
 const PAYMENT_SECONDS = 60
 
-/** Pays by x402 (scheme `exact`). */
-export const signExact: Signer = async (account, { headers }) => {
-  const offer = { headers } as unknown as ApiResponse
-  const signed = { seconds: PAYMENT_SECONDS }
-  const header = await signPayment(account, offer, systemClock.now(), { signed })
-  const { from, nonce, value } = authorizationOf(readPayment(header).payload)
-  const payment = { payer: from.toLowerCase(), nonce, amount: value }
-  return { headers: { 'payment-signature': header }, payment }
-}
+/** Pays by x402 (scheme `exact`) on one network. */
+export const signExact =
+  (asset: Asset): Signer =>
+  async (account, { headers }) => {
+    const offer = { headers } as unknown as ApiResponse
+    const signed = { seconds: PAYMENT_SECONDS }
+    const header = await signPayment(account, offer, systemClock.now(), { signed }, asset)
+    const { from, nonce, value } = authorizationOf(readPayment(header).payload)
+    const payment = { payer: from.toLowerCase(), nonce, amount: value }
+    return { headers: { 'payment-signature': header }, payment }
+  }
 
 /** Pays by MPP, with the unmodified client of mppx. */
 export const signMpp: Signer = async (account, { headers = {} }) => {
