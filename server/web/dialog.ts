@@ -11,28 +11,44 @@ export interface Dialog {
   readonly title: string
   readonly content: Html
   readonly kind?: 'danger'
+  /** True for a rarely needed one: its button is in a menu. */
+  readonly isRare?: boolean
 }
 
 /**
  * Buttons that open dialogs, and the dialogs. They are popovers, which need no script. The one that
  * `open` names is part of the page instead, as by its address or to show the errors of its form.
  * @param path page without an open dialog
+ * @param links beside the buttons
  */
 export const dialogs = (
   all: readonly (Dialog | false | undefined)[],
   path: string,
   open: string | undefined,
+  links?: Html,
 ): Html => {
   const list = all.filter((each) => each !== false && each !== undefined)
   const opened = list.find(({ name }) => name === open)
-  return html`<div class="actions">${list.map(
-    (each) => each !== opened && openButton(each),
+  const [rare, usual] = [true, false].map((isRare) =>
+    list.filter((each) => each !== opened && (each.isRare ?? false) === isRare),
+  )
+  return html`<div class="actions">${links}${usual?.map((each) => openButton(each))}${moreMenu(
+    rare ?? [],
   )}</div>${list.map((each) => dialog(each, each === opened && path))}`
 }
 
+const MORE = 'more-actions'
+
+const moreMenu = (rare: readonly Dialog[]): Html | false =>
+  rare.length > 0 &&
+  html`<button type="button" class="plain" popovertarget="${MORE}">More
+${icon('ellipsis-horizontal')}</button><ul id="${MORE}" class="popover row-menu" popover>${rare.map(
+    ({ name, button }) => html`<li>${openButton({ name, button })}</li>`,
+  )}</ul>`
+
 const idOf = (name: string): string => `dialog-${name}`
 
-const openButton = ({ name, button, kind }: Dialog): Html =>
+const openButton = ({ name, button, kind }: Pick<Dialog, 'name' | 'button' | 'kind'>): Html =>
   html`<button type="button" class="${kind ?? 'plain'}" popovertarget="${idOf(
     name,
   )}">${button}</button>`

@@ -160,7 +160,15 @@ async function send(page: Page, act: string, fields: Readonly<Record<string, str
     `dialog:not([open], :popover-open):has(input[name=act][value=${act}])`,
   )
   const id = await closed?.evaluate((dialog) => dialog.id)
-  if (id !== undefined) await page.click(`[popovertarget="${id}"]:not([popovertargetaction])`)
+  if (id !== undefined) {
+    const button = `[popovertarget="${id}"]:not([popovertargetaction])`
+    const menu = await page.$eval(
+      button,
+      (each) => each.closest('[popover]:not(:popover-open)')?.id,
+    )
+    if (menu) await page.click(`[popovertarget="${menu}"]`)
+    await page.click(button)
+  }
   for (const [name, value] of Object.entries(fields)) {
     const field = await page.$(`${form} [name="${name}"]`)
     expect(field, `${act} has ${name}`).not.to.equal(null)

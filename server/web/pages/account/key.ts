@@ -56,8 +56,13 @@ export const keyPage = (deps: OverviewDeps): AnyPage =>
         tabs: ACCOUNT_TABS,
         tab: 'Keys',
         main: html`<p class="breadcrumb"><a href="/account/keys">Keys</a></p>
-<h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${
-          key.revoked_at === null ? forms(key, request, { offered, threshold }) : moveForm(key)
+<h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${
+          key.balance_microdollars !== null &&
+          metrics({ Credits: formatDollars(key.balance_microdollars) })
+        }${
+          key.revoked_at === null
+            ? forms(key, request, { offered, threshold })
+            : html`<p class="actions">${creditLinks(key)}</p>${moveForm(key)}`
         }${about(key, threshold)}${await keySpending(deps, key)}`,
       }
     },
@@ -139,11 +144,11 @@ const about = (key: KeyJson, threshold: bigint | null): Html =>
       `${formatTime(key.frozen.at)} by the ${key.frozen.by}: ${key.frozen.reason}`,
   })
 
-/** Credits of a main key; sub-keys have none of their own. */
-const credits = (key: KeyJson): Html | undefined =>
+/** Links to what changes the credits of a main key; sub-keys have none of their own. */
+const creditLinks = (key: KeyJson): Html | undefined =>
   key.balance_microdollars === null
     ? undefined
-    : html`${metrics({ Credits: formatDollars(key.balance_microdollars) })}<p class="actions">${
+    : html`${
         key.revoked_at === null &&
         html`<a class="button" href="${withQuery('/topup', { key_id: key.key_id })}">Top up</a>`
       }<a class="button plain" href="${withQuery('/account/history', { key: key.key_id })}">History
@@ -151,7 +156,7 @@ const credits = (key: KeyJson): Html | undefined =>
         key.wallet_address !== null &&
         html`<a class="button plain" href="${withQuery('/account/transfer', { from: key.key_id })}">
 Transfer credits</a>`
-      }</p>`
+      }`
 
 interface FormValues {
   /** Services that the picker offers. */
@@ -169,20 +174,24 @@ const forms = (
     const made = content(formFields(name, submission))
     return made && { name, title, button: `${title}…`, content: made }
   }
-  const revoke = edit('revoke', 'Revoke', (fields) => revokeForm(key, fields))
+  const rare: typeof edit = (...given) => {
+    const made = edit(...given)
+    return made && { ...made, isRare: true }
+  }
   return html`${dialogs(
     [
       edit('child', 'Create a sub-key', (fields) => subKeyForm(fields, offered)),
       edit('limits', 'Limits', (fields) => limitsForm(key, fields, offered)),
-      edit('threshold', 'Low balance', (fields) => thresholdForm(key, fields, threshold)),
-      edit('rate', 'Rate limit', (fields) => rateForm(key, fields)),
-      edit('rename', 'Rename', (fields) => renameForm(key, fields)),
       edit('rotate', 'Rotate secret', rotateForm),
-      key.frozen === null && edit('freeze', 'Freeze', freezeForm),
-      revoke && { ...revoke, kind: 'danger' },
+      rare('threshold', 'Low balance', (fields) => thresholdForm(key, fields, threshold)),
+      rare('rate', 'Rate limit', (fields) => rateForm(key, fields)),
+      rare('rename', 'Rename', (fields) => renameForm(key, fields)),
+      key.frozen === null && rare('freeze', 'Freeze', freezeForm),
+      rare('revoke', 'Revoke', (fields) => revokeForm(key, fields)),
     ],
     path,
     submission?.act ?? query.edit,
+    creditLinks(key),
   )}${key.frozen !== null && html`<h2>Frozen</h2>${thawForm(key.frozen.by)}`}`
 }
 
