@@ -47,7 +47,7 @@ async function openDatabase(
     await database.close()
   }
   try {
-    await pool.query('SELECT 1 FROM ledger.head')
+    await pool.query(`SELECT 'ledger.head'::regclass`)
   } catch (error) {
     await close()
     const advice = 'Start the hub once, or set HUB_DATA_DIR or DATABASE_URL to where it runs.'

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
+import { creditsOf } from '../../core/ledger/postings.ts'
 import { usd } from '../../core/money.ts'
 import { type ApiResponse, ask } from '../support/ask.ts'
 import { type Mailbox, openMailbox } from '../support/mailbox.ts'
@@ -103,12 +104,18 @@ describe('an account', () => {
     const wallet = await walletOf()
     await hub().credit(wallet.keyId, usd('2'))
     const rows = async () => {
-      const sql = `SELECT to_jsonb(k) - 'used_at' AS key, to_jsonb(p) AS principal, a.home,
-          b.balance
-        FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
-        JOIN ledger.account a ON a.id = k.credits JOIN ledger.balance b ON b.account = a.id
-        WHERE k.id = $1`
-      return (await hub().hub.pool.query(sql, [wallet.keyId])).rows
+      const { pool } = hub().hub
+      const key = await pool.query(
+        `SELECT to_jsonb(k) - 'used_at' AS key, to_jsonb(p) AS principal
+         FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal WHERE k.id = $1`,
+        [wallet.keyId],
+      )
+      const credits = await pool.query(
+        `SELECT a.id, a.home, b.balance
+         FROM ledger.account a JOIN ledger.balance b ON b.account = a.id WHERE a.code = $1`,
+        [creditsOf(wallet.keyId)],
+      )
+      return [key.rows, credits.rows]
     }
     const before = await rows()
     const linked = await link(ada, wallet)

@@ -57,8 +57,8 @@ async function newestVersion(name: string, major: string): Promise<string> {
 }
 
 export interface ServerOptions {
-  /** More settings, such as `shared_preload_libraries=citus`. */
-  readonly settings?: readonly string[]
+  /** More settings, such as `shared_preload_libraries`. */
+  readonly settings?: Readonly<Record<string, string>>
   /** Authentication of local connections. @defaultValue scram-sha-256 */
   readonly auth?: 'trust' | 'scram-sha-256'
 }
@@ -67,7 +67,7 @@ export interface ServerOptions {
 export async function startServerOf(
   version: string,
   dataDir: string,
-  { settings = [], auth = 'scram-sha-256' }: ServerOptions = {},
+  { settings = {}, auth = 'scram-sha-256' }: ServerOptions = {},
 ): Promise<EmbeddedServer> {
   const { cluster, user } = await findClusterLocation(dataDir, () => {})
   const found = await findProgramsOf(version)
@@ -92,7 +92,7 @@ export async function startServerOf(
   )
   if ((await initdb.exited) !== 0) throw new Error(`initdb failed: ${initdb.tail()}`)
   const port = await freePort()
-  const more = settings.flatMap((setting) => ['-c', setting])
+  const more = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const args = ['-D', cluster, '-p', String(port), ...SETTINGS, ...more]
   const server = startManagedProcess(programs.postgres, args, options)
   await waitUntilReady(server)

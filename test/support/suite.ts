@@ -1,5 +1,9 @@
 import nock from 'nock'
 import { startTestHub, type TestHub } from './hub.ts'
+import { TEST_CLUSTER } from './postgres.ts'
+
+/** Maximum time to start or stop a hub; a cluster has its database copied on three servers. */
+const START_MS = TEST_CLUSTER ? 300_000 : 60_000
 
 type Options = NonNullable<Parameters<typeof startTestHub>[0]>
 
@@ -10,12 +14,12 @@ type Options = NonNullable<Parameters<typeof startTestHub>[0]>
 export function useHub(options?: Options | (() => Promise<Options>)): () => TestHub {
   let hub: TestHub | undefined
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(START_MS)
     nock.restore()
     hub = await startTestHub(typeof options === 'function' ? await options() : options)
   })
   after(async function () {
-    this.timeout(60_000)
+    this.timeout(START_MS)
     await hub?.close()
     nock.activate()
   })

@@ -11,7 +11,7 @@ import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { COMPILED_CODE } from './compiled-code.ts'
 import { postCredits, registerWallet } from './funded-agent.ts'
-import { type FreshDatabase, freshDatabase } from './postgres.ts'
+import { type FreshDatabase, freshDatabase, TEST_CLUSTER } from './postgres.ts'
 
 const PROGRAM = new URL('./workers-process.ts', import.meta.url).pathname
 
@@ -51,8 +51,9 @@ export class ProcessHub {
     await chmod(dataDir, 0o711)
     const places = { HUB_DATA_DIR: dataDir, NODE_COMPILE_CACHE: COMPILED_CODE }
     const fixed = { PATH: '/usr/bin:/bin', HUB_PORT: '0', ...places }
+    const cluster = TEST_CLUSTER && { HUB_CLUSTER: TEST_CLUSTER }
     const child = spawn(process.execPath, [PROGRAM], {
-      env: { ...fixed, DATABASE_URL: own.url, HUB_LOG_LEVEL: 'info', ...env },
+      env: { ...fixed, ...cluster, DATABASE_URL: own.url, HUB_LOG_LEVEL: 'info', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const log: string[] = []

@@ -47,6 +47,20 @@ const readsLedger = (body: string): boolean =>
 /** These run on the tables of one physical shard: see `createShardFunctions`. */
 const ON_ONE_SHARD = /^(?:apply|refuse|explain)(?:_on_\d+|_source)?$/
 
+/** End of a statement that locks a row: Citus lets its shard move before the next statement. */
+const LOCKED_SHARD = /\bshard = (\w+) FOR UPDATE$/
+/** Beginning of a statement of its own. */
+const STATEMENT = /^ *(?:PERFORM|SELECT)\b/gm
+const STAY = 'ledger.stay_on_node'
+
+/** Keeps a shard where it is until the transaction ends, as statements that write to it do. */
+const STAY_ON_NODE = `
+  CREATE OR REPLACE FUNCTION ${STAY}(p_shard smallint) RETURNS void LANGUAGE sql
+    SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT lock_shard_metadata(5,
+      ARRAY[get_shard_id_for_distribution_column('ledger.head', p_shard)]) $$;
+  REVOKE EXECUTE ON FUNCTION ${STAY} FROM PUBLIC`
+
 /**
  * Gives the functions of `ledger` and `hub` on the coordinator forms that Citus can plan: SQL
  * functions over its tables become plpgsql, generic plans are not forced, and functions that read
@@ -56,6 +70,7 @@ export async function adaptFunctions(client: ClientBase): Promise<void> {
   await client.query(
     'SET LOCAL citus.enable_ddl_propagation = off; SET LOCAL check_function_bodies = off',
   )
+  await client.query(STAY_ON_NODE)
   for (const file of ['functions.sql', 'verification.sql']) {
     await client.query(await readFile(join(import.meta.dirname, file), 'utf8'))
   }
@@ -98,7 +113,7 @@ async function readFunctions(client: ClientBase): Promise<readonly SqlFunction[]
 function adapt(each: SqlFunction): string {
   const { body, isSql, returns } = each
   if (!readsLedger(body)) return each.definition
-  const found = asOwner(each)
+  const found = stayingOnNode(asOwner(each))
     .replace("\n SET plan_cache_mode TO 'force_generic_plan'", '')
     .replaceAll('EXISTS (SELECT FROM', 'EXISTS (SELECT 1 FROM')
     .replaceAll('PERFORM FROM', 'PERFORM 1 FROM')
@@ -114,6 +129,18 @@ function adapt(each: SqlFunction): string {
 BEGIN
 ${inPlpgsql(statement.trim(), returns)};
 END $function$`
+}
+
+/** Adds a statement before each that locks a row of a shard. */
+const stayingOnNode = (definition: string): string =>
+  definition.includes(STAY) ? definition : definition.split(';').map(afterStaying).join(';')
+
+/** @param text statement, perhaps with the beginning of the block or loop around it */
+function afterStaying(text: string): string {
+  const shard = LOCKED_SHARD.exec(text)?.[1]
+  if (shard === undefined) return text
+  const at = [...text.matchAll(STATEMENT)].at(-1)!.index
+  return `${text.slice(0, at)}  PERFORM ${STAY}(${shard});\n${text.slice(at)}`
 }
 
 const SAFE_PATH = " SET search_path TO 'pg_catalog', 'pg_temp'\n"

@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg'
+import { type ClientBase, DatabaseError } from 'pg'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { createShardFunctions } from './shard-functions.ts'
 import { shareRoles } from './share-roles.ts'
@@ -28,18 +28,34 @@ export async function moveShard(
   )
   const from = rows[0]!
   if (from.host === host && from.port === port) return false
-  await client.query(`SELECT citus_move_shard_placement($1, $2, $3, $4, $5, 'force_logical')`, [
-    from.physical,
-    from.host,
-    from.port,
-    host,
-    port,
-  ])
+  await orRefuse(
+    `Shard ${shard} was not moved. Its node reports`,
+    client.query(`SELECT citus_move_shard_placement($1, $2, $3, $4, $5, 'force_logical')`, [
+      from.physical,
+      from.host,
+      from.port,
+      host,
+      port,
+    ]),
+  )
   return true
 }
 
+/** @throws ConfigError with the database's message if it refuses the work */
+async function orRefuse<T>(outcome: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    throw new ConfigError(`${outcome}: ${error.message}`, { cause: error })
+  }
+}
+
 async function knownShard(client: ClientBase, shard: number): Promise<readonly number[]> {
-  const { rowCount } = await client.query('SELECT 1 FROM ledger.head WHERE shard = $1', [shard])
+  const { rowCount } = await orRefuse(
+    `Shard ${shard} was not moved. Its node reports`,
+    client.query('SELECT 1 FROM ledger.head WHERE shard = $1', [shard]),
+  )
   if (rowCount === 1) return [shard]
   throw new ConfigError(`The ledger has no shard ${shard}. Nothing was moved.`)
 }
@@ -56,29 +72,46 @@ async function assertNode(client: ClientBase, { host, port }: NodeAddress): Prom
   )
 }
 
-/** Adds a node, with the roles and functions of the ledger. Shards move there later. */
-export async function addNode(client: ClientBase, { host, port }: NodeAddress): Promise<void> {
-  await client.query('SELECT citus_add_node($1, $2)', [host, port])
-  await shareRoles(client)
-  await createShardFunctions(client)
+/**
+ * Adds a node, with the roles and functions of the ledger, or completes one. Shards move there
+ * later.
+ * @returns false if it was a node before
+ */
+export async function addNode(client: ClientBase, { host, port }: NodeAddress): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'SELECT 1 FROM pg_dist_node WHERE nodename = $1 AND nodeport = $2',
+    [host, port],
+  )
+  await orRefuse(
+    `${host}:${port} was not added. It needs the database, with the extension Citus, and must ` +
+      'accept the login of the owner from the other nodes. The coordinator reports',
+    client.query('SELECT citus_add_node($1, $2)', [host, port]),
+  )
+  await orRefuse(
+    `${host}:${port} is a node, but lacks roles or functions: repeat the command. It reports`,
+    shareRoles(client).then(() => createShardFunctions(client)),
+  )
+  return rowCount === 0
 }
 
 /**
  * Spreads the shards of the ledger over the nodes, one after the other, without stopping batches.
  * Takes those that have entries first: empty physical shards stay where they are.
- * @returns the shards that moved, with their new nodes
+ * @yields each shard that has moved, with its new node
  */
-export async function rebalance(
+export async function* rebalance(
   client: ClientBase,
   nodes: readonly { readonly node: string; readonly storesShards: boolean }[],
   shards: readonly { readonly shard: number; readonly node: string; readonly physical: bigint }[],
-): Promise<readonly { readonly shard: number; readonly node: string }[]> {
+): AsyncGenerator<{ readonly shard: number; readonly node: string }> {
   const moves = planMoves(
     nodes.filter(({ storesShards }) => storesShards).map(({ node }) => node),
     shards,
   )
-  for (const { shard, node } of moves) await moveShard(client, shard, parseNode(node)!)
-  return moves
+  for (const move of moves) {
+    await moveShard(client, move.shard, parseNode(move.node)!)
+    yield move
+  }
 }
 
 /**

@@ -7,8 +7,14 @@ export interface ClusterNode {
   readonly node: string
   readonly isCoordinator: boolean
   readonly isActive: boolean
+  /** False if the coordinator cannot connect to it: its shards are not listed. */
+  readonly isReachable: boolean
   /** True if it may store shards. */
   readonly storesShards: boolean
+  /** Sessions of this database that execute a statement. */
+  readonly activeSessions: number
+  /** Log that its slowest standby has not replayed; null without a standby. */
+  readonly standbyLagBytes: bigint | null
   readonly shards: number
   /** Size of its tables of the ledger. */
   readonly bytes: bigint
@@ -30,13 +36,13 @@ export interface ClusterStatus {
   readonly shards: readonly ClusterShard[]
 }
 
-type Place = Pick<ClusterShard, 'physical' | 'node' | 'bytes'>
+interface Place extends Pick<ClusterShard, 'physical' | 'node'> {
+  /** Null if its node is unreachable. */
+  readonly bytes: bigint | null
+}
 
-/** Reads the nodes of the cluster and the shards of the ledger on them. */
+/** Reads the nodes of the cluster and the shards of the ledger on those that are reachable. */
 export async function readClusterStatus(client: ClientBase): Promise<ClusterStatus> {
-  const { rows: heads } = await client.query<{ shard: number; entries: bigint }>(
-    'SELECT shard, seq AS entries FROM ledger.head ORDER BY shard',
-  )
   const { rows: places } = await client.query<Place>(
     `SELECT h.shardid AS physical, s.nodename || ':' || s.nodeport AS node,
        sum(s.shard_size)::bigint AS bytes
@@ -48,19 +54,34 @@ export async function readClusterStatus(client: ClientBase): Promise<ClusterStat
      WHERE h.logicalrelid = 'ledger.head'::regclass GROUP BY 1, 2`,
   )
   const byId = new Map(places.map((place) => [place.physical, place]))
-  const { rows: ids } = await client.query<{ shard: number; physical: bigint }>(
-    `SELECT u.shard, get_shard_id_for_distribution_column('ledger.head', u.shard) AS physical
-     FROM unnest($1::smallint[]) u(shard)`,
-    [heads.map(({ shard }) => shard)],
-  )
-  const physicalOf = new Map(ids.map(({ shard, physical }) => [shard, physical]))
-  const shards = heads.map(({ shard, entries }) => {
-    const physical = physicalOf.get(shard)!
-    const { node, bytes } = byId.get(physical)!
-    return { shard, node, physical, entries, bytes }
+  const heads = await readHeads(client)
+  const shards = heads.map((head) => {
+    const { node, bytes } = byId.get(head.physical)!
+    return { ...head, node, bytes: bytes ?? 0n }
   })
   return { nodes: await readNodes(client, places, shards), shards }
 }
+
+/** Reads the heads shard by shard: a query of all of them would fail if one node is down. */
+async function readHeads(
+  client: ClientBase,
+): Promise<readonly Omit<ClusterShard, 'node' | 'bytes'>[]> {
+  const { rows } = await client.query<Omit<ClusterShard, 'node' | 'bytes'>>(
+    `SELECT h.shard, r.shardid AS physical, h.seq AS entries
+     FROM run_command_on_shards('ledger.head', $1) r
+     CROSS JOIN LATERAL json_to_recordset(CASE WHEN r.success THEN nullif(r.result, '') END::json)
+       h(shard smallint, seq bigint) ORDER BY h.shard`,
+    ['SELECT json_agg(h) FROM (SELECT shard, seq FROM %s) h'],
+  )
+  return rows
+}
+
+/** SQL of the state of a node, which its result and the failure to connect tell. */
+const NODE_STATE = `SELECT json_build_object(
+  'sessions', (SELECT count(*) FROM pg_stat_activity WHERE state = 'active'
+    AND datname = current_database() AND pid <> pg_backend_pid()),
+  'lag', (SELECT max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn))::bigint
+    FROM pg_stat_replication WHERE application_name NOT LIKE 'citus%'))`
 
 async function readNodes(
   client: ClientBase,
@@ -68,14 +89,23 @@ async function readNodes(
   shards: readonly ClusterShard[],
 ): Promise<readonly ClusterNode[]> {
   const { rows } = await client.query<Omit<ClusterNode, 'shards' | 'bytes'>>(
-    `SELECT nodename || ':' || nodeport AS node, groupid = 0 AS "isCoordinator",
-       isactive AS "isActive", shouldhaveshards AS "storesShards"
-     FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid`,
+    `SELECT n.nodename || ':' || n.nodeport AS node, n.groupid = 0 AS "isCoordinator",
+       n.isactive AS "isActive", n.shouldhaveshards AS "storesShards",
+       coalesce(r.success, false) AS "isReachable",
+       coalesce(s.sessions, 0) AS "activeSessions", s.lag AS "standbyLagBytes"
+     FROM pg_dist_node n LEFT JOIN run_command_on_all_nodes($1) r USING (nodeid)
+     LEFT JOIN LATERAL json_to_record(CASE WHEN r.success THEN r.result END::json)
+       s(sessions integer, lag bigint) ON true
+     WHERE n.noderole = 'primary' ORDER BY n.groupid`,
+    [NODE_STATE],
   )
   return rows.map((node) => ({
     ...node,
     shards: shards.filter((shard) => shard.node === node.node).length,
-    bytes: places.reduce((sum, place) => sum + (place.node === node.node ? place.bytes : 0n), 0n),
+    bytes: places.reduce(
+      (sum, place) => sum + (place.node === node.node ? (place.bytes ?? 0n) : 0n),
+      0n,
+    ),
   }))
 }
 
@@ -93,7 +123,7 @@ export async function checkCluster(client: ClientBase): Promise<readonly string[
 async function checkConnections(client: ClientBase): Promise<readonly string[]> {
   const { rows } = await client.query<{ from: string; to: string }>(
     `SELECT from_nodename || ':' || from_nodeport AS from, to_nodename || ':' || to_nodeport AS to
-     FROM citus_check_cluster_node_health() WHERE result IS NOT TRUE`,
+     FROM citus_check_cluster_node_health() WHERE NOT result`,
   )
   return rows.map(({ from, to }) => `${from} cannot reach ${to}`)
 }

@@ -1,4 +1,4 @@
-import type { Client } from 'pg'
+import { type Client, DatabaseError } from 'pg'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { connectClient } from '../client.ts'
 import { acquireMigrationLock } from '../migrate.ts'
@@ -68,6 +68,7 @@ async function assertExtension(client: Client): Promise<void> {
  * coordinator. Safe to repeat: a later run adapts functions that newer migrations have replaced,
  * and creates what nodes lack.
  * @param url login of a superuser, direct to the coordinator
+ * @throws ConfigError if a node refuses it
  */
 export async function distributeLedger(
   url: string,
@@ -88,6 +89,10 @@ export async function distributeLedger(
     })
     await createShardFunctions(client)
     log(isNew ? 'ledger distributed by shard' : 'distributed ledger checked')
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    const message = `The nodes of the cluster are not ready: ${error.message}. Repeat the command.`
+    throw new ConfigError(message, { cause: error })
   } finally {
     await client.end()
   }

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { ConfigError } from '../../runtime/config-error.ts'
 
 /**
  * Creates the roles of the hub on every node, with the passwords and memberships that they have on
@@ -33,12 +34,12 @@ export async function shareRoles(client: ClientBase): Promise<void> {
   for (const { statement } of rows) await runOnWorkers(client, statement)
 }
 
-/** Runs a statement on every node but the coordinator. @throws Error with the first failure */
+/** Runs a statement on all nodes but the coordinator. @throws ConfigError with the first failure */
 async function runOnWorkers(client: ClientBase, statement: string): Promise<void> {
   await runOn(client, 'run_command_on_workers', statement)
 }
 
-/** Runs a statement on every node. @throws Error with the first failure */
+/** Runs a statement on every node. @throws ConfigError with the first failure */
 export async function runOnNodes(client: ClientBase, statement: string): Promise<void> {
   await runOn(client, 'run_command_on_all_nodes', statement)
 }
@@ -53,5 +54,5 @@ async function runOn(client: ClientBase, run: string, statement: string): Promis
     [quiet],
   )
   const failed = rows.find(({ success }) => !success)
-  if (failed) throw new Error(`A node of the cluster failed: ${failed.result}`)
+  if (failed) throw new ConfigError(`A node of the cluster failed: ${failed.result}`)
 }

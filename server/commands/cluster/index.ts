@@ -12,6 +12,7 @@ import {
   checkCluster,
   readClusterStatus,
 } from '../../../core/db/citus/cluster-status.ts'
+import { assertCitus, distributeLedger } from '../../../core/db/citus/distribute.ts'
 import { isDistributed } from '../../../core/db/citus/is-distributed.ts'
 import {
   type Command,
@@ -28,7 +29,7 @@ const JSON_OPTION = { json: { type: 'boolean' } } as const
 
 const status: Command = {
   usage: '[--json]',
-  description: 'nodes, and where the shards of the ledger are, with entries and sizes',
+  description: 'nodes, with load and lag of standbys, and the shards of the ledger on them',
   options: JSON_OPTION,
   async run(context, values) {
     const found = await onCluster(context, readClusterStatus)
@@ -50,46 +51,79 @@ exit code 1 if one does not`,
   },
 }
 
-const move: Command = {
-  usage: 'SHARD HOST:PORT',
-  description: 'move a shard of the ledger to another node while the hubs serve',
+const distribute: Command = {
+  usage: '',
+  description: `distribute the ledger, or give nodes the roles and functions that they lack, as
+"npm run migrate" does with HUB_CLUSTER=citus; stop the hubs first`,
   options: {},
+  async run({ pool, write }) {
+    const url = (await pool()).options.connectionString!
+    await assertCitus(url)
+    await distributeLedger(url, (text) => void write(`${text}\n`))
+    return 0
+  },
+}
+
+const move: Command = {
+  usage: 'SHARD HOST:PORT [--json]',
+  description: 'move a shard of the ledger to another node while the hubs serve',
+  options: JSON_OPTION,
   words: 2,
-  async run(context, _values, [shard, node]) {
-    const number = Number(required(shard, 'SHARD'))
-    if (!Number.isInteger(number)) throw new UsageError('SHARD must be a number')
+  async run(context, { json }, [text, node]) {
+    const shard = Number(required(text, 'SHARD'))
+    if (!Number.isInteger(shard)) throw new UsageError('SHARD must be a number')
     const target = addressOf(node)
-    const moved = await onCluster(context, (client) => moveShard(client, number, target))
-    await context.write(moved ? `Shard ${number} is on ${node}.\n` : 'It is already there.\n')
+    const moved = await onCluster(context, (client) => moveShard(client, shard, target))
+    const sentence = moved ? describeMove({ shard, node: node! }) : 'It is already there.\n'
+    await context.write(json === true ? toJson({ shard, node, moved }) : sentence)
     return 0
   },
 }
 
 const spread: Command = {
-  usage: '',
+  usage: '[--json]',
   description: 'move shards until no node has more than one more than another',
-  options: {},
-  async run(context) {
-    const moves = await onCluster(context, async (client) => {
+  options: JSON_OPTION,
+  async run(context, { json }) {
+    const moves: ShardMove[] = []
+    await onCluster(context, async (client) => {
       const { nodes, shards } = await readClusterStatus(client)
-      return rebalance(client, nodes, shards)
+      assertReachable(nodes)
+      for await (const each of rebalance(client, nodes, shards)) {
+        moves.push(each)
+        if (json !== true) await context.write(describeMove(each))
+      }
     })
-    const lines = moves.map(({ shard, node }) => `Shard ${shard} is on ${node}.\n`)
-    await context.write(lines.length === 0 ? 'Nothing to move.\n' : lines.join(''))
+    if (json === true) await context.write(toJson({ moves }))
+    else if (moves.length === 0) await context.write('Nothing to move.\n')
     return 0
   },
 }
 
+interface ShardMove {
+  readonly shard: number
+  readonly node: string
+}
+
+const describeMove = ({ shard, node }: ShardMove): string => `Shard ${shard} is on ${node}.\n`
+
+/** @throws ConfigError */
+function assertReachable(nodes: ClusterStatus['nodes']): void {
+  const lost = nodes.find(({ isReachable }) => !isReachable)
+  if (lost) throw new ConfigError(`${lost.node} is unreachable. Nothing was moved.`)
+}
+
 const add: Command = {
-  usage: 'HOST:PORT',
+  usage: 'HOST:PORT [--json]',
   description: `add a node, which must have the database and the extension; rebalance then
 moves shards there`,
-  options: {},
+  options: JSON_OPTION,
   words: 1,
-  async run(context, _values, [node]) {
+  async run(context, { json }, [node]) {
     const address = addressOf(node)
-    await onCluster(context, (client) => addNode(client, address))
-    await context.write(`Added node ${node}.\n`)
+    const added = await onCluster(context, (client) => addNode(client, address))
+    const sentence = added ? `Added node ${node}.\n` : `${node} was a node, and is complete.\n`
+    await context.write(json === true ? toJson({ node, added }) : sentence)
     return 0
   },
 }
@@ -103,7 +137,7 @@ function addressOf(text: string | undefined): NodeAddress {
 
 const PROGRAM: Program = {
   name: 'cluster',
-  commands: { status, check, move, rebalance: spread, 'add-node': add },
+  commands: { status, check, distribute, move, rebalance: spread, 'add-node': add },
   footer: 'The login is that of the owner. "npm run migrate" distributes the ledger.',
 }
 
@@ -135,12 +169,7 @@ async function onCluster<T>(
 function describeStatus({ nodes, shards }: ClusterStatus): string {
   const lines = [
     'Nodes',
-    ...nodes.map(({ node, isCoordinator, isActive, storesShards, shards: count, bytes }) => {
-      const role = isCoordinator ? 'coordinator' : 'worker'
-      const state = isActive ? '' : ', inactive'
-      const stores = storesShards ? `${count} shards, ${megabytes(bytes)}` : 'no shards'
-      return `  ${node}  ${role}${state}, ${stores}`
-    }),
+    ...nodes.map(describeNode),
     'Shards',
     ...shards.map(
       ({ shard, node, physical, entries, bytes }) =>
@@ -148,6 +177,19 @@ function describeStatus({ nodes, shards }: ClusterStatus): string {
     ),
   ]
   return `${lines.join('\n')}\n`
+}
+
+function describeNode(node: ClusterStatus['nodes'][number]): string {
+  const { isCoordinator, isActive, isReachable, storesShards, standbyLagBytes: lag } = node
+  const head = `  ${node.node}  ${isCoordinator ? 'coordinator' : 'worker'}`
+  if (!isReachable) return `${head}, unreachable: its shards are not listed`
+  return [
+    head,
+    ...(isActive ? [] : ['inactive']),
+    storesShards ? `${node.shards} shards, ${megabytes(node.bytes)}` : 'no shards',
+    `${node.activeSessions} active sessions`,
+    ...(lag === null ? [] : [`standby ${megabytes(lag)} behind`]),
+  ].join(', ')
 }
 
 const BYTES_PER_MB = 1_000_000n

@@ -36,6 +36,7 @@ export interface Entry {
 }
 
 export interface BankState {
+  /** Those of the ledger are in the order in which each shard posted them. */
   readonly entries: readonly Entry[]
   /** Balances by agent number. */
   readonly agents: readonly bigint[]

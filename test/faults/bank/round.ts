@@ -3,6 +3,7 @@ import { databaseUrl } from '../../../core/db/open.ts'
 import { type BankSpec, openBank } from '../banks/index.ts'
 import type { Cluster } from '../rig/cluster.ts'
 import { injectFaults, type RecurringFault } from '../rig/inject-faults.ts'
+import type { BankState } from './bank.ts'
 import { violations } from './checker.ts'
 import { BankWorkers } from './workers.ts'
 import { settleDown, Workload } from './workload.ts'
@@ -21,7 +22,7 @@ export interface Report {
   readonly times: readonly number[]
   readonly steps: number
   readonly acknowledged: number
-  readonly entries: number
+  readonly state: BankState
   /** Attempts without a response. */
   readonly lost: number
 }
@@ -46,7 +47,7 @@ export async function runRound(spec: BankSpec, plan: Plan): Promise<Report> {
       times,
       steps: records.length,
       acknowledged: workers.responses,
-      entries: state.entries.length,
+      state,
       lost: records.reduce((sum, each) => sum + each.lost, 0),
     }
   } finally {
@@ -74,12 +75,12 @@ export async function emptyDatabase(cluster: Cluster, name: string): Promise<str
 
 /** Prints the result of a round below the title of its test. */
 export function printReport(
-  { acknowledged, steps, entries, lost, ...report }: Report,
+  { acknowledged, steps, state, lost, ...report }: Report,
   label: string,
 ): void {
   const found = report.violations.map((each) => `      found: ${each}\n`).join('')
   process.stdout.write(
-    `      ${acknowledged} operations acknowledged of ${steps} steps, ${entries} entries, ` +
-      `${lost} attempts without a response; ${label}\n${found}`,
+    `      ${acknowledged} operations acknowledged of ${steps} steps, ` +
+      `${state.entries.length} entries, ${lost} attempts without a response; ${label}\n${found}`,
   )
 }

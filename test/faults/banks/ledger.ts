@@ -1,6 +1,7 @@
 import { migrate } from '../../../core/db/migrate.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { openShards } from '../../../core/identity/shards.ts'
+import type { LedgerOutcome } from '../../../core/ledger/events.ts'
 import { expireHolds } from '../../../core/ledger/expire.ts'
 import { type AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
 import { trialBalance } from '../../../core/ledger/trial-balance.ts'
@@ -17,7 +18,6 @@ export interface LedgerSpec {
   readonly payees: readonly AccountRef[]
 }
 
-const SHARDS = 2
 const PAYEES = 3
 const WHAT: Readonly<Record<number, Entry['what']>> = {
   1: 'reserve',
@@ -27,36 +27,44 @@ const WHAT: Readonly<Record<number, Entry['what']>> = {
   16: 'fund',
 }
 
-/** Creates the real ledger with `agents` accounts in an empty database. */
-export async function openLedgerBank(url: string, agents: number): Promise<LedgerSpec> {
+/**
+ * Creates the real ledger with `agents` accounts in an empty database, or in a migrated one without
+ * accounts.
+ */
+export async function openLedgerBank(url: string, agents: number, shards = 2): Promise<LedgerSpec> {
   await migrate(url)
   const pool = createPool(url, { role: 'hub_finance', max: 4 })
   try {
-    await openShards(pool, SHARDS)
-    const ledger = new Ledger(pool, { shards: SHARDS })
-    const codes = (count: number, of: (i: number) => string) =>
-      Array.from({ length: count }, (_, i) => of(i))
-    const refs = codes(agents, (i) => `liabilities:agents:key_${i}:credits`)
-    const payees = codes(PAYEES, (i) => `liabilities:providers:p${i}:x`)
-    return {
-      bank: 'ledger',
-      url,
-      shards: SHARDS,
-      agents: await Promise.all(
-        refs.map((code, i) => ledger.open(code, 'USDC', { home: i % SHARDS })),
-      ),
-      payees: await Promise.all(payees.map((code) => ledger.open(code, 'USDC'))),
+    await openShards(pool, shards)
+    const ledger = new Ledger(pool, { shards })
+    const accounts: AccountRef[] = [] // one after the other: two banks have the same ids
+    for (let i = 0; i < agents; i++) {
+      const code = `liabilities:agents:key_${i}:credits`
+      accounts.push(await ledger.open(code, 'USDC', { home: i % shards }))
     }
+    const payees: AccountRef[] = []
+    for (let i = 0; i < PAYEES; i++) {
+      payees.push(await ledger.open(`liabilities:providers:p${i}:x`, 'USDC'))
+    }
+    return { bank: 'ledger', url, shards, agents: accounts, payees }
   } finally {
     await pool.end()
   }
 }
 
+export interface LedgerBank extends Bank {
+  /** Releases one expired hold. */
+  expireHold(hold: Pick<Step, 'id' | 'agent'>): Promise<LedgerOutcome>
+}
+
 /** Bank backed by the real ledger. */
-export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): Bank {
+export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): LedgerBank {
   const pool = createPool(url, { role: 'hub_finance', max: 6 })
   const ledger = new Ledger(pool, { shards })
-  const holdOf = ({ id, agent }: Step) => ({ call: id, owner: agents[agent]! })
+  const holdOf = ({ id, agent }: Pick<Step, 'id' | 'agent'>) => ({
+    call: id,
+    owner: agents[agent]!,
+  })
   return {
     fund: ({ id, agent, amount }) => {
       const owner = agents[agent]!
@@ -74,6 +82,7 @@ export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): Bank {
     },
     settle: async (step) => (await ledger.settle(holdOf(step), step.amount)).outcome,
     release: async (step) => (await ledger.release(holdOf(step))).outcome,
+    expireHold: async (hold) => (await ledger.expire(holdOf(hold))).outcome,
     async expire() {
       await expireHolds(pool, ledger)
       const { rows } = await pool.query<{ open: bigint }>(
@@ -92,7 +101,7 @@ async function audit(url: string, agents: readonly AccountRef[]): Promise<BankSt
     const numbers = new Map(agents.map(({ id }, i) => [id, i]))
     const { rows } = await pool.query<{ id: string; owner: bigint; kind: number; amount: bigint }>(
       `SELECT id, owner, kind, CASE kind WHEN 16 THEN abs(amounts[1]) ELSE amount END AS amount
-       FROM ledger.journal`,
+       FROM ledger.journal ORDER BY shard, seq`,
     )
     const entries = rows.map(({ id, owner, kind, amount }) => ({
       what: WHAT[kind]!,

@@ -9,6 +9,7 @@ import { startEmbedded } from '../../../core/db/embedded.ts'
 import { findPrograms } from '../../../core/db/programs.ts'
 import { type ManagedProcess, startManagedProcess } from '../../../core/runtime/managed-process.ts'
 import { freePort } from '../../../core/runtime/net.ts'
+import { findProgramsOf, startServerOf } from '../../support/server-of-version.ts'
 import { Proxy } from './proxy.ts'
 
 const run = promisify(execFile)
@@ -26,6 +27,14 @@ const SETTINGS = {
   lc_messages: 'C',
 }
 
+/** PostgreSQL of a cluster. */
+export interface ClusterOptions {
+  /** Major version, without passwords. @defaultValue that of the npm package, with passwords */
+  readonly version?: string
+  /** Settings of every start. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
 /**
  * Durable PostgreSQL server of one test, which the test may kill. A proxy gives it a stable address
  * across restarts.
@@ -36,33 +45,39 @@ export class Cluster {
   readonly url: string
   readonly #folder: string
   readonly #place: ClusterLocation
+  readonly #options: ClusterOptions
   #postmaster: ManagedProcess | undefined
   #port = 0
 
-  private constructor(folder: string, place: ClusterLocation, proxy: Proxy, url: string) {
+  private constructor(
+    { folder, place }: { readonly folder: string; readonly place: ClusterLocation },
+    proxy: Proxy,
+    url: string,
+    options: ClusterOptions,
+  ) {
     this.#folder = folder
     this.#place = place
+    this.#options = options
     this.proxy = proxy
-    this.url = url
+    this.url = proxy.through(url)
   }
 
   /** Creates a cluster in a temporary directory without starting it. */
-  static async create(): Promise<Cluster> {
+  static async create(options: ClusterOptions = {}): Promise<Cluster> {
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-faults-'))
     await chmod(folder, 0o711) // root runs the server as another user
-    const made = await startEmbedded({ dataDir: folder })
+    const { version } = options
+    const made =
+      version === undefined
+        ? await startEmbedded({ dataDir: folder })
+        : await startServerOf(version, folder, { auth: 'trust' })
     await made.stop()
-    return Cluster.#of(folder, made.url)
+    return Cluster.#of(folder, made.url, options)
   }
 
-  static async #of(folder: string, url: string): Promise<Cluster> {
-    const proxy = await Proxy.open()
-    return new Cluster(
-      folder,
-      await findClusterLocation(folder, () => {}),
-      proxy,
-      proxy.through(url),
-    )
+  static async #of(folder: string, url: string, options: ClusterOptions): Promise<Cluster> {
+    const place = await findClusterLocation(folder, () => {})
+    return new Cluster({ folder, place }, await Proxy.open(), url, options)
   }
 
   /** Port of the running server. */
@@ -88,7 +103,7 @@ export class Cluster {
     )
     await chmod(to, 0o700)
     if (user) await run('chown', ['-R', `${user.uid}:${user.gid}`, to])
-    return Cluster.#of(folder, this.url)
+    return Cluster.#of(folder, this.url, this.#options)
   }
 
   async start(settings: Readonly<Record<string, string>> = {}): Promise<void> {
@@ -108,8 +123,9 @@ export class Cluster {
 
   async #launch(settings: Readonly<Record<string, string>>): Promise<ManagedProcess> {
     const { cluster, user } = this.#place
-    const { postgres } = await findPrograms(user, () => {})
-    const options = Object.entries({ ...SETTINGS, ...settings })
+    const { version, settings: own } = this.#options
+    const { postgres } = await (version ? findProgramsOf(version) : findPrograms(user, () => {}))
+    const options = Object.entries({ ...SETTINGS, ...own, ...settings })
     this.#port = await freePort()
     return startManagedProcess(
       postgres,

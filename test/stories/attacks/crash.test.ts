@@ -23,7 +23,7 @@ import { type ApiResponse, ask } from '../../support/ask.ts'
 import { authorizationOf } from '../../support/authorization.ts'
 import { COMPILED_CODE } from '../../support/compiled-code.ts'
 import { eventually } from '../../support/eventually.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { type FreshDatabase, freshDatabase, TEST_CLUSTER } from '../../support/postgres.ts'
 import { type MppSeller, startMppSeller } from '../mpp-seller.ts'
 import { PRICE, Sellers, SHOP } from './sellers.ts'
 
@@ -90,6 +90,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
         HUB_DATA_DIR: dataDir,
         HUB_PORT: '0',
         DATABASE_URL: database.url,
+        ...(TEST_CLUSTER && { HUB_CLUSTER: TEST_CLUSTER }),
         HUB_SANDBOX_HOSTS: sandboxHosts(),
       },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -156,6 +157,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
         dataDir,
         port: 0,
         databaseUrl: database.url,
+        cluster: TEST_CLUSTER,
         jobs: false,
       },
       loadParts: async () => ({
