@@ -8,7 +8,7 @@ const MOCHA = 'node_modules/mocha/bin/mocha.js'
 const OPTIONS = ['--no-config', '--require', './test/support/setup.ts', '--timeout', '300000']
 
 /** Tests of what reads, exports, refunds and pays out the entries of a ledger. */
-const FILES = [
+const LEDGER = [
   'test/core/finance/expire-credits.test.ts',
   'test/core/ledger/export/file.test.ts',
   'test/core/ledger/history/as-of.test.ts',
@@ -20,18 +20,36 @@ const FILES = [
   'test/server/staff/refunds.test.ts',
 ]
 
+/** Stories that were run on a cluster; `HUB_CLUSTER=citus` runs any other in the same way. */
+const STORIES = [
+  'accounts',
+  'attacks/changed-payee',
+  'attacks/destinations',
+  'attacks/facilitator',
+  'attacks/offers',
+  'attacks/paid-sellers',
+  'attacks/two-people',
+].map((name) => `test/stories/${name}.test.ts`)
+
 describe('on Citus', function () {
   this.timeout(1_800_000)
 
-  it('payouts, exports, documents and histories pass their tests', async function () {
+  before(async function () {
     if (!(await hasCitus())) skip(this, NO_CITUS)
-    const env = { ...process.env, HUB_CLUSTER: 'citus' }
-    const child = spawn(process.execPath, [MOCHA, ...OPTIONS, ...FILES], { env })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => (output += text))
-    }
-    const [code] = await once(child, 'exit')
-    expect(code, output.slice(-10_000)).to.equal(0)
   })
+
+  it('payouts, exports, documents and histories pass their tests', () => runOnCitus(LEDGER))
+
+  it('stories of accounts and of attacks pass', () => runOnCitus(STORIES))
 })
+
+async function runOnCitus(files: readonly string[]): Promise<void> {
+  const env = { ...process.env, HUB_CLUSTER: 'citus' }
+  const child = spawn(process.execPath, [MOCHA, ...OPTIONS, ...files], { env })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+  }
+  const [code] = await once(child, 'exit')
+  expect(code, output.slice(-10_000)).to.equal(0)
+}
