@@ -12,11 +12,11 @@ const HALF = 0.5
 /** Shares of the prose required to trust an element as the body; clearer markup needs less. */
 const SHARE = { articleBody: 0.2, main: 0.3, name: 0.45 }
 /** Share from which a lead belongs to the text; a shorter one is a subtitle. */
-const LEAD_SHARE = {
-  article: 0.15,
+const LEAD_SHARE: Readonly<Partial<Record<Kind, number>> & { other: number }> = {
   documentation: 0.005,
-  listing: 0.15,
+  product: 0.05,
   forum: 0.02,
+  other: 0.15,
 }
 
 const isArticleBody = ({ attribs }: Element): boolean =>
@@ -84,6 +84,8 @@ const isBlock = (element: Element): boolean =>
   /^(p|h[1-6]|li|ul|ol|dl|dt|dd|blockquote|pre|tr|tbody|figure)$/.test(element.name) ||
   !element.children.some((child) => isTag(child) && !INLINE.has(child.name))
 
+const leadShareOf = (kind: Kind): number => LEAD_SHARE[kind] ?? LEAD_SHARE.other
+
 /** Descends while one child holds nearly all of the prose. */
 function narrow(root: ParentNode, measures: Measures): ParentNode {
   const whole = measures.get(root)
@@ -127,8 +129,7 @@ export function bodyOf(root: ParentNode, kind: Kind): ParentNode {
     common(articleOf(main, measures, isArticleBody, SHARE.articleBody)) ??
     common(articleOf(main, measures, isBodyName, SHARE.name, true)) ??
     main
-  const share = kind === 'documentation' ? LEAD_SHARE.documentation : LEAD_SHARE.article
-  return withLead(narrow(named, measures), main, measures, share)
+  return withLead(narrow(named, measures), main, measures, leadShareOf(kind))
 }
 
 /** Returns the smallest element that holds all items: each may be an `article` with a headline. */
@@ -136,5 +137,5 @@ function itemsOf(root: ParentNode, kind: 'listing' | 'forum'): ParentNode {
   const measures = measure(root, { countsAll: kind === 'listing' })
   const main = common(articleOf(root, measures, isMainPart, SHARE.main)) ?? root
   const items = narrow(main, measures)
-  return withLead(items, root, measure(root), LEAD_SHARE[kind])
+  return withLead(items, root, measure(root), leadShareOf(kind))
 }

@@ -10,7 +10,7 @@ import {
   layoutNames,
   rememberNames,
 } from './layout.ts'
-import { type Measure, type Measures, measure, measureOf } from './measure.ts'
+import { INLINE, type Measure, type Measures, measure, measureOf } from './measure.ts'
 import {
   aroundProductName,
   isAnchorName,
@@ -110,6 +110,21 @@ const isHeadingButton = (element: Element): boolean =>
 /** Returns true for a link that is a heading's, as to its line in the table of contents. */
 const isHeadingLink = ({ name, parent }: Element): boolean =>
   name === 'a' && parent !== null && isHeading(parent)
+
+/** Names of cards that open over a word, or of both. */
+const CARDS: ReadonlySet<string> = new Set([
+  'tooltip',
+  'tool tip',
+  'hovercard',
+  'hover card',
+  'popover',
+])
+
+const isCard = (element: Element): boolean => CARDS.has(surroundingName(element) ?? '')
+
+/** Returns true for a word of a sentence with the card that opens over it: only the card goes. */
+const isCardedWord = (element: Element): boolean =>
+  INLINE.has(element.name) && isCard(element) && findElement(element, isCard) !== undefined
 
 const isInHeading = ({ parent }: Element, depth: number): boolean =>
   parent !== null &&
@@ -218,6 +233,7 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
     if (node.name === 'body' || kept.has(node)) return undefined
     if (node.name === 'footer') return 'footer'
     if (DISCLOSURES.has(node.name) || isHeading(node) || isHeadingLink(node)) return undefined
+    if (isCardedWord(node)) return undefined
     const name = removableName(node)
     if (kind === 'documentation' && isOwnContents(node, measures)) return undefined
     if (name !== undefined || node.name === 'article') return name

@@ -71,7 +71,7 @@ const surrounding = named(`
 /** Surroundings that consist of links and buttons: no text is among them. */
 const CONTROLS = new RegExp(
   `^(?:${`nav menu submenu tools toolbar share social follow pagination pager tags topics labels
-  rail stars banner overlay cta call promo popular tooltip toc`.replace(/\s+/g, '|')})`,
+  rail stars banner overlay cta call promo popular toc`.replace(/\s+/g, '|')})`,
 )
 
 /** Names of sections around the description of a product: reviews, terms, other products. */

@@ -55,13 +55,14 @@ export function textOf(root: ParentNode, skipped: ReadonlySet<AnyNode> = NONE): 
     if (!hasChildren(node)) return
     const name = isTag(node) ? node.name : ''
     const isBlock = !INLINE.has(name) && !CELLS.has(name)
-    if (isBlock) lines.end(LINES.has(name) ? 1 : 2)
+    const ends = isCode || LINES.has(name) ? 1 : 2
+    if (isBlock) lines.end(ends)
     if (name === 'br') lines.end(1)
     if (CELLS.has(name)) lines.add(' ', false)
     if (!skipped.has(node)) {
       for (const child of node.children) walk(child, isCode || name === 'pre')
     }
-    if (isBlock) lines.end(LINES.has(name) ? 1 : 2)
+    if (isBlock) lines.end(ends)
   }
   walk(root, false)
   return lines.text()

@@ -23,24 +23,12 @@ import { textOf } from './text.ts'
 const CAPTION_MAX = 350
 /** Content of a figure that is more than an image. */
 const SUBSTANCE: ReadonlySet<string> = new Set(['table', 'pre', 'blockquote', 'ul', 'ol', 'math'])
-const KEPT: ReadonlySet<string> = new Set(['img', 'picture', 'source'])
 
 /** Removes the text below an element and keeps images and the given elements. */
 function removeText(root: ParentNode, kept: ReadonlySet<ChildNode>): void {
   root.children = root.children.filter((child) => isTag(child))
   for (const child of root.children)
     if (hasChildren(child) && !kept.has(child)) removeText(child, kept)
-}
-
-function isImageOnly(node: ChildNode): boolean {
-  if (isText(node)) return node.data.trim() === ''
-  if (!isTag(node)) return true
-  return (
-    !KEPT.has(node.name) &&
-    node.name !== 'br' &&
-    node.name !== 'hr' &&
-    node.children.every(isImageOnly)
-  )
 }
 
 /** Returns the share of the text within links. */
@@ -137,8 +125,7 @@ export interface PageFacts {
 const LISTS_LINKS: ReadonlySet<Kind> = new Set<Kind>(['documentation', 'wiki', 'listing'])
 
 /**
- * Removes lists of other articles, invitations to share, empty headings and, except in a thread,
- * authors and dates.
+ * Removes lists of other articles, invitations to share and, except in a thread, authors and dates.
  * @returns marginal elements, which are not part of the text: captions, sources, authors and dates
  */
 export function trim(
@@ -185,12 +172,19 @@ export function trim(
     }
     removeUnwanted(root, measures, title, host, marginal)
   }
-  removeEmptyElements(root)
   return marginal
 }
 
 /** Share of the prose from which articles with linked headings are the text. */
 const LISTED_SHARE = 0.6
+
+/** Minimum prose of an article with the headline of the page, beside which others are listed. */
+const OWN_MIN = 120
+
+const articleAround = (node: ParentNode | null | undefined): Element | undefined => {
+  if (!node) return undefined
+  return isTag(node) && node.name === 'article' ? node : articleAround(node.parent)
+}
 
 /** Removes articles that stand elsewhere, unless the page has little else. */
 function removeListedArticles(root: ParentNode, measures: Measures): void {
@@ -199,15 +193,10 @@ function removeListedArticles(root: ParentNode, measures: Measures): void {
       if (!isTag(child)) return sum
       return sum + (isListedArticle(child) ? measureOf(measures, child).prose : listedProse(child))
     }, 0)
-  if (listedProse(root) >= LISTED_SHARE * (measures.get(root)?.prose ?? 0)) return
+  const own = articleAround(findElement(root, ({ name }) => name === 'h1'))
+  const isPost =
+    own !== undefined && measureOf(measures, own).prose >= OWN_MIN && listedProse(own) === 0
+  const whole = measures.get(root)?.prose ?? 0
+  if (listedProse(root) >= LISTED_SHARE * whole && !isPost) return
   removeAround(root, (node) => isTag(node) && isListedArticle(node))
-}
-
-/** Removes elements without text or images; spaces in one of their own still part words. */
-function removeEmptyElements(root: ParentNode): void {
-  for (const child of root.children) if (isTag(child) && !isWhole(child)) removeEmptyElements(child)
-  root.children = root.children.flatMap((child) => {
-    if (isText(child) || !isImageOnly(child)) return [child]
-    return isTag(child) && INLINE.has(child.name) ? child.children.filter(isText) : []
-  })
 }

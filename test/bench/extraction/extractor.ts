@@ -61,8 +61,8 @@ const MODULES: Readonly<Record<Step, readonly string[]>> = {
   metadata: ['metadata'],
   kind: ['kind'],
   data: ['metadata', 'structured-data'],
-  clean: ['dom', 'notation', 'clean'],
-  body: ['dom', 'notation', 'clean', 'body'],
+  clean: ['dom', 'streamed', 'notation', 'clean'],
+  body: ['dom', 'streamed', 'notation', 'clean', 'body'],
 }
 
 /** Returns the steps whose results on a page are those of the configuration in use. */

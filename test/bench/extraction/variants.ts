@@ -83,7 +83,6 @@ export const RULES: Readonly<Record<string, Variant>> = {
   'lines with a time': no('trim', 'isStandaloneLine'),
   'figures with substance': noNames('trim', 'SUBSTANCE'),
   'articles beside the text': skip('trim', 'removeListedArticles'),
-  'empty elements': skip('trim', 'removeEmptyElements'),
   'kinds that list links': noNames('trim', 'LISTS_LINKS'),
   'marked text of an article': no('body', 'isArticleBody'),
   'headlines between articles': no('body', 'isHeadline'),
@@ -130,8 +129,8 @@ const VALUES: readonly Threshold[] = [
     '{ articleBody: 0.4, main: 0.5, name: 0.6 }',
   ]),
   threshold('body', 'LEAD_SHARE', [
-    '{ article: 0.08, documentation: 0.002, listing: 0.08, forum: 0.01 }',
-    '{ article: 0.3, documentation: 0.02, listing: 0.3, forum: 0.05 }',
+    '{ documentation: 0.002, product: 0.02, forum: 0.01, other: 0.08 }',
+    '{ documentation: 0.02, product: 0.15, forum: 0.05, other: 0.3 }',
   ]),
   threshold('clean', 'PROSE_SHARE', ['0.25', '0.6']),
   threshold('clean', 'TEXT_MIN', ['80', '300'], ['isUnlinkedProse']),

@@ -52,6 +52,16 @@ describe('what stands in the column of a text and leads elsewhere', () => {
     expect(extract(html, URL_OF_PAGE).text).to.equal(TEXT)
   })
 
+  it('is every other post below the only one of the page, however short that is', () => {
+    const listed = ['a', 'b', 'c'].map(
+      (name) => `<article><h2><a href="/${name}">Post ${name}</a></h2>${OTHER.repeat(3)}</article>`,
+    )
+    const own = `<article><h1>Harbour</h1>${first}${second}</article>`
+    const html = `<body><main>${own}<div class="wrap">${listed.join('')}</div></main>`
+    const { text } = extract(html, URL_OF_PAGE)
+    expect(`<p>${text.replace('\n\n', '</p><p>')}</p>`).to.equal(first + second)
+  })
+
   it('is a widget with reviews of the company', () => {
     const widget = (name: string): string => `<div class="${name}"><div>${OTHER}</div></div>`
     expect(textIn(`${PARAGRAPHS}${widget('grw-reviews')}${widget('ti-widget')}`)).to.equal(TEXT)

@@ -55,6 +55,14 @@ describe('the page of a product', () => {
     expect(text).to.include('boils in four minutes')
   })
 
+  it('has its short description above long answers to questions', () => {
+    const answers = `<div class="questions"><div>${PARAGRAPHS.repeat(4)}</div></div>`
+    const { text } = articleIn(shop(`<div><p>${DESCRIPTION}</p></div>${answers}`, PRODUCT))
+    expect(text)
+      .to.match(/^A kettle of steel/)
+      .and.to.include('harbour')
+  })
+
   it('is the declared description if the elements hold hardly any text', () => {
     const { text } = articleIn(
       shop('<p>Loading, please wait.</p>', { ...PRODUCT, description: DESCRIPTION }),

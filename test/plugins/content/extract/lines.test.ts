@@ -40,6 +40,12 @@ describe('a line or part that is not of the text', () => {
     expect(textIn(around('').replace(first, sentence))).to.equal(TEXT)
   })
 
+  it('is kept without its card: a word of a sentence over which one opens', () => {
+    const card = '<span class="tooltip-text">An office of the district.</span>'
+    const word = `<span class="tooltip">port authority${card}</span>`
+    expect(textIn(around('').replace('port authority', word))).to.equal(TEXT)
+  })
+
   it('stays in the Markdown: the caption of the picture above the text', () => {
     const lead = '<div class="image"><img src="/i.png" alt=""><p>The pier on Monday</p></div>'
     const { text, markdown } = articleIn(page(lead + PARAGRAPHS))

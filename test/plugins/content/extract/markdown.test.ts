@@ -113,6 +113,12 @@ describe('Markdown', () => {
     ).to.equal('## One\n\n### Two\n\n```\na = 1\n```\n\nx')
   })
 
+  it('has code whose lines are blocks', () => {
+    const lines = ['if a:', '  b = 1'].map((line) => `<div class="line">${line}</div>`)
+    const code = '```\nif a:\n  b = 1\n```'
+    expect(markdown(`<pre><code>${lines.join('')}</code></pre><p>x</p>`)).to.equal(`${code}\n\nx`)
+  })
+
   it('names the language of code by its container', () => {
     const named = (html: string): string => markdown(`${html}<p>x</p>`).split('\n')[0]!
     expect(

@@ -79,15 +79,17 @@ describe('the cross-validation of extraction', () => {
 
   it('reads a page the same whether or not configurations share its steps', async () => {
     const related = `<div class="related"><p>The stadium of the town opened on Sunday.</p></div>`
-    const html = page(
-      `${related}${PARAGRAPHS}<p>Read more: <a href="/a">A</a></p><p>Photo: Mara</p>`,
-    )
+    const streamed = '<div hidden id="S:1"><p>The bus to the market leaves at noon.</p></div>'
+    const place = '<template id="B:1"></template>'
+    const lines = '<p>Read more: <a href="/a">A</a></p><p>Photo: Mara</p>'
+    const html = page(`${related}${PARAGRAPHS}${place}${lines}`) + streamed
     const shipped = await extractorWith([])
     const texts: string[] = []
     for (const rule of [
       'names of surroundings',
       'lines that lead elsewhere',
       'credits of pictures',
+      'streamed parts',
     ]) {
       const { textOf } = await extractorWith([rule])
       beginPage('')
