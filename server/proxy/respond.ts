@@ -106,9 +106,15 @@ export const responseHeaders = (
 ): HttpResponse['headers'] => ({
   ...(Object.keys(headers).some(isReservedHeader) ? withoutReserved(headers) : headers),
   ...deprecationHeaders(offering.service.deprecated),
-  'Cache-Control': 'no-store',
+  'Cache-Control': mayTransform(headers) ? 'no-store' : 'no-store, no-transform',
   'X-Call-Id': call,
 })
+
+/** Returns false if the handler forbids changing the body, as compression does (RFC 9111). */
+const mayTransform = (headers: HttpResponse['headers']): boolean =>
+  !Object.entries(headers).some(
+    ([name, value]) => name.toLowerCase() === 'cache-control' && /\bno-transform\b/i.test(value),
+  )
 
 const withoutReserved = (headers: HttpResponse['headers']): HttpResponse['headers'] =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !isReservedHeader(name)))
