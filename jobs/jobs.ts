@@ -61,7 +61,10 @@ export const networkJobs = {
 export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 2, run: (deps) => resolvePayments(deps) },
-  'recover-calls': { everySeconds: 60, run: ({ pool, ledger }) => recoverCalls(pool, ledger) },
+  'recover-calls': {
+    everySeconds: 60,
+    run: ({ pool, ledger, log }) => recoverCalls(pool, ledger, log),
+  },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'extend-trees': {
     everySeconds: 10,

@@ -35,6 +35,11 @@ export interface ExternalSale {
   readonly upstream_status: number | null
 }
 
+/** The ledger refused the refund of a lost call. */
+export class RefundFailed extends Error {
+  override readonly name = 'RefundFailed'
+}
+
 /** Author of refunds of lost calls. */
 const AUTHOR = 'recover-calls'
 const REASON = 'the response was lost with the hub'
@@ -96,6 +101,7 @@ export class CallCharges {
   /**
    * Refunds a call whose response was lost, once however often called: credits by a reversal, free
    * calls by a grant, and an x402 payment by letting it pay for the next attempt.
+   * @throws RefundFailed
    */
   async refund(call: string, { source, owner, freeUnits }: CallCharge): Promise<void> {
     if (source === 'x402') return this.#reopenPayment(call)
@@ -111,7 +117,7 @@ export class CallCharges {
     // Other terms: staff has already refunded a part of it.
     if (outcome === 'applied' || outcome === 'replayed') return
     if (outcome !== 'id_reused_with_other_terms')
-      throw new Error(`${call} not refunded: ${outcome}`)
+      throw new RefundFailed(`${call} not refunded: ${outcome}`)
   }
 
   /** Lets a payment pay for another attempt; unused for a day, it is refunded. */

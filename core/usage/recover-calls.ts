@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import type { Ledger } from '../ledger/ledger.ts'
 import { readHeads } from '../ledger/shards.ts'
-import { CallCharges } from './call-charges.ts'
+import type { Log } from '../log.ts'
+import { CallCharges, RefundFailed } from './call-charges.ts'
 
 const CURSOR = 'recover-calls'
 const PAGE_MAX = 1_000
@@ -11,9 +12,10 @@ const RECORDED_SECONDS = 120
 
 /**
  * Records charged calls whose process died before it recorded them, and refunds those whose
- * response was lost. Repeated and concurrent runs do no harm.
+ * response was lost. Repeated and concurrent runs do no harm. A refund that the ledger refuses is
+ * logged, for staff to decide; the others are made.
  */
-export async function recoverCalls(pool: Pool, ledger: Ledger): Promise<void> {
+export async function recoverCalls(pool: Pool, ledger: Ledger, log: Log): Promise<void> {
   const charges = new CallCharges(pool, ledger)
   const heads = await readHeads(pool)
   const shards = [...heads.keys()]
@@ -23,11 +25,16 @@ export async function recoverCalls(pool: Pool, ledger: Ledger): Promise<void> {
      ON CONFLICT DO NOTHING`,
     [CURSOR, shards, [...heads.values()]],
   )
-  for (const shard of shards) while (await recoverPage(pool, charges, shard));
+  for (const shard of shards) while (await recoverPage(pool, charges, shard, log));
 }
 
 /** @returns false if no charge is old enough */
-async function recoverPage(pool: Pool, charges: CallCharges, shard: number): Promise<boolean> {
+async function recoverPage(
+  pool: Pool,
+  charges: CallCharges,
+  shard: number,
+  log: Log,
+): Promise<boolean> {
   const { rows: cursors } = await pool.query<{ seq: bigint }>(
     'SELECT seq FROM hub.cursor WHERE name = $1 AND shard = $2',
     [CURSOR, shard],
@@ -44,8 +51,7 @@ async function recoverPage(pool: Pool, charges: CallCharges, shard: number): Pro
   const charged = await readCharged(pool, page)
   await recordMissing(pool, page, charged)
   for (const call of await findLost(pool, page, charged)) {
-    const charge = await charges.find(call)
-    if (charge) await charges.refund(call, charge)
+    await refundLost(charges, call, log)
   }
   await pool.query('UPDATE hub.cursor SET seq = $3 WHERE name = $1 AND shard = $2 AND seq < $3', [
     CURSOR,
@@ -53,6 +59,16 @@ async function recoverPage(pool: Pool, charges: CallCharges, shard: number): Pro
     last,
   ])
   return true
+}
+
+async function refundLost(charges: CallCharges, call: string, log: Log): Promise<void> {
+  const charge = await charges.find(call)
+  try {
+    if (charge) await charges.refund(call, charge)
+  } catch (error) {
+    if (!(error instanceof RefundFailed)) throw error
+    log.error({ err: error, call }, 'lost call not refunded')
+  }
 }
 
 /** Entries of a shard whose number is above `after` and at most `last`. */

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream'
 import { defineService, Reply, s, usd } from 'agenthub/plugin'
+import { createLog } from '../../core/log.ts'
+import { recoverCalls } from '../../core/usage/recover-calls.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestHub } from '../support/hub.ts'
 
@@ -51,3 +53,20 @@ export const loseRecordOf = ({ database }: TestHub, id: unknown): Promise<unknow
   eventually(async () => {
     return (await database.admin.query('DELETE FROM hub.call WHERE id = $1', [id])).rowCount === 1
   })
+
+const LOG = createLog('error')
+
+/** Recovers calls as if they had been charged three minutes ago. */
+export async function recoverOldCallsOf(
+  { hub: { pool, ledger }, database: { admin } }: TestHub,
+  log = LOG,
+): Promise<void> {
+  await admin.query('ALTER TABLE ledger.journal DISABLE TRIGGER USER')
+  await admin.query(`UPDATE ledger.journal SET at = at - interval '3 minutes' WHERE kind = 2`)
+  try {
+    for (let times = 0; times < 2; times++) await recoverCalls(pool, ledger, log)
+  } finally {
+    await admin.query(`UPDATE ledger.journal SET at = at + interval '3 minutes' WHERE kind = 2`)
+    await admin.query('ALTER TABLE ledger.journal ENABLE TRIGGER USER')
+  }
+}

@@ -2,6 +2,7 @@ import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
+import { createLog } from '../../core/log.ts'
 import { CallLog } from '../../core/usage/calls.ts'
 import { recoverCalls } from '../../core/usage/recover-calls.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
@@ -9,7 +10,16 @@ import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { claimsOf } from '../support/receipt-claims.ts'
 import { useHub } from '../support/suite.ts'
-import { gratis, loseRecordOf, PRICE, work, works } from './lost-response-services.ts'
+import {
+  gratis,
+  loseRecordOf,
+  PRICE,
+  recoverOldCallsOf,
+  work,
+  works,
+} from './lost-response-services.ts'
+
+const LOG = createLog('error')
 
 describe('A220 a charged call whose process died', () => {
   const hub = useHub({ plugins: [works, gratis] })
@@ -29,19 +39,7 @@ describe('A220 a charged call whose process died', () => {
     (await ask(hub().url, `/v1/calls/${String(id)}`, { key: ada.apiKey })).body
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
   const loseRecord = (id: unknown) => loseRecordOf(hub(), id)
-  /** Recovers calls as if they had been charged three minutes ago. */
-  const recoverOldCalls = async () => {
-    const { pool, ledger } = hub().hub
-    const { admin } = hub().database
-    await admin.query('ALTER TABLE ledger.journal DISABLE TRIGGER USER')
-    await admin.query(`UPDATE ledger.journal SET at = at - interval '3 minutes' WHERE kind = 2`)
-    try {
-      for (let times = 0; times < 2; times++) await recoverCalls(pool, ledger)
-    } finally {
-      await admin.query(`UPDATE ledger.journal SET at = at + interval '3 minutes' WHERE kind = 2`)
-      await admin.query('ALTER TABLE ledger.journal ENABLE TRIGGER USER')
-    }
-  }
+  const recoverOldCalls = () => recoverOldCallsOf(hub())
 
   it('includes its cost in the stored response, and has its record and receipt', async () => {
     const first = await call('works/small')
@@ -114,14 +112,14 @@ describe('A220 a charged call whose process died', () => {
 
   it('is found without a repetition: recorded, and refunded if its response was lost', async () => {
     const { pool, ledger } = hub().hub
-    await recoverCalls(pool, ledger) // from now on
+    await recoverCalls(pool, ledger, LOG) // from now on
     const unkeyed = await ask(hub().url, '/proxy/works/small', { key: ada.apiKey, body: {} })
     const stored = await call('works/small', 'stored')
     const lost = await call('works/large', 'lost')
     const sold = await call('works/large', 'delivered')
     const ids = [unkeyed, stored, lost].map(({ headers }) => headers['x-call-id'])
     for (const id of ids) await loseRecord(id)
-    await recoverCalls(pool, ledger)
+    await recoverCalls(pool, ledger, LOG)
     expect(await told(ids[2]), 'perhaps not recorded yet').to.have.property('receipt', null)
     await recoverOldCalls()
     for (const id of ids.slice(0, 2)) {
@@ -138,7 +136,7 @@ describe('A220 a charged call whose process died', () => {
 
   it('is found if it was free, by all keys of its principal and by nobody else', async () => {
     const { pool, ledger } = hub().hub
-    await recoverCalls(pool, ledger) // from now on
+    await recoverCalls(pool, ledger, LOG) // from now on
     const unkeyed = await ask(hub().url, '/proxy/gratis/large', { key: ada.apiKey, body: {} })
     const lost = await call('gratis/large', 'lost')
     const ids = [unkeyed, lost].map(({ headers }) => headers['x-call-id'])
@@ -162,7 +160,7 @@ describe('A220 a charged call whose process died', () => {
   for (const path of ['works/small', 'gratis/large'] as const) {
     it(`is refunded if it was charged late, without an Idempotency-Key (${path})`, async () => {
       const { pool, ledger } = hub().hub
-      await recoverCalls(pool, ledger) // from now on
+      await recoverCalls(pool, ledger, LOG) // from now on
       const settle = ledger.settle.bind(ledger)
       let id = ''
       const charged = new Promise<void>((resolve) => {
