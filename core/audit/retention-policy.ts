@@ -205,8 +205,9 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   work: hub(
     'state',
     'Work in progress, and what is computed from the journal.',
-    `abandoned_attempt backup_run credit_watch cursor earning job_run low_balance open_hold
-     outgoing_epoch plugin_process process sent_payment sent_transaction spending wallet_nonce`,
+    `abandoned_attempt allowance_excess backup_run credit_watch cursor earning job_run
+     low_balance open_hold outgoing_epoch plugin_process process sent_payment sent_transaction
+     spending wallet_nonce`,
   ),
   search: hub(
     'state',

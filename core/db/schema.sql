@@ -71,6 +71,17 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.activity FOR EACH ROW 
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.activity FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT INSERT, SELECT ON hub.activity TO hub_app;
 
+CREATE TABLE hub.allowance_excess (
+  key_id text NOT NULL,
+  span text NOT NULL,
+  units bigint NOT NULL,
+  since timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT allowance_excess_pkey PRIMARY KEY (key_id, span),
+  CONSTRAINT allowance_excess_key_id_fkey FOREIGN KEY (key_id) REFERENCES hub.api_key(id),
+  CONSTRAINT allowance_excess_units_check CHECK ((units > 0))
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.allowance_excess TO hub_app;
+
 CREATE TABLE hub.api_key (
   id text NOT NULL,
   principal text NOT NULL,

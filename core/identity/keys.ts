@@ -36,6 +36,8 @@ export interface KeyLimits {
   readonly maxTotal: bigint | null
   /** Slugs of callable services; null: all. */
   readonly services: readonly string[] | null
+  /** True if calls in flight may release units above a lowered limit. */
+  readonly hasExcess: boolean
 }
 
 /** Caller with a provider key: manages its principal's services and cannot spend. */
@@ -70,6 +72,7 @@ interface LimitsRow {
   readonly day: string | null
   readonly total: string | null
   readonly services: readonly string[] | null
+  readonly excess: boolean
 }
 
 /**
@@ -88,7 +91,9 @@ const selectKey = (start: string, condition: string) => `WITH RECURSIVE line AS 
       (SELECT bool_or(l.frozen_at IS NOT NULL) FROM line l) AS frozen,
       (SELECT l.rate_per_minute FROM line l WHERE l.parent IS NULL) AS rate,
       (SELECT coalesce(json_agg(json_build_object('id', l.id, 'call', l.max_call::text,
-          'day', l.max_day::text, 'total', l.max_total::text, 'services', l.services)), '[]')
+          'day', l.max_day::text, 'total', l.max_total::text, 'services', l.services,
+          'excess', EXISTS (SELECT FROM hub.allowance_excess x
+            WHERE x.key_id = l.id AND x.since > now() - interval '1 day'))), '[]')
         FROM line l WHERE l.parent IS NOT NULL) AS limits,
       (SELECT coalesce(bool_and(l.sees_main_key), true) FROM line l
         WHERE l.parent IS NOT NULL) AS sees
@@ -252,12 +257,13 @@ const toCaller = (row: KeyRow, credits: AccountRef): Caller => ({
   wallet: row.wallet_address,
   credits,
   ratePerMinute: row.rate,
-  limits: row.limits.map(({ id, call, day, total, services }) => ({
+  limits: row.limits.map(({ id, call, day, total, services, excess }) => ({
     keyId: id,
     maxCall: parseBigint(call),
     maxDay: parseBigint(day),
     maxTotal: parseBigint(total),
     services,
+    hasExcess: excess,
   })),
   seesMainKey: row.sees,
 })

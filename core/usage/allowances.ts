@@ -6,6 +6,7 @@ import type { Account } from '../ledger/events.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { allowanceOf } from '../ledger/postings.ts'
 import { json } from '../money.ts'
+import { type AllowanceSpan, type LimitDeps, withdrawExcess } from './allowance-excess.ts'
 
 const CACHE_MAX = 100_000
 
@@ -16,16 +17,19 @@ const CACHE_MAX = 100_000
  * a limit.
  */
 export class Allowances {
-  readonly #ledger: Ledger
+  readonly #deps: LimitDeps
   readonly #granted = new Map<string, AccountRef>()
 
-  constructor(ledger: Ledger) {
-    this.#ledger = ledger
+  constructor(deps: LimitDeps) {
+    this.#deps = deps
   }
 
   /** Returns the allowance accounts that a call debits besides the credits. */
   async accountsFor({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
     const { shard } = credits
+    for (const { keyId, hasExcess } of limits) {
+      if (hasExcess) await withdrawExcess(this.#deps, keyId, shard)
+    }
     const grants = limits.flatMap(({ keyId, maxDay, maxTotal }) => [
       ...(maxTotal === null ? [] : [this.#grant({ keyId, span: 'total' }, maxTotal, shard)]),
       ...(maxDay === null ? [] : [this.#grant({ keyId, span: dayName(now) }, maxDay, shard)]),
@@ -37,17 +41,11 @@ export class Allowances {
     const code: Account = allowanceOf(of.keyId, of.span)
     const known = this.#granted.get(code)
     if (known) return known
-    const account = await grantAllowance(this.#ledger, of, units, home)
+    const account = await grantAllowance(this.#deps.ledger, of, units, home)
     if (this.#granted.size >= CACHE_MAX) this.#granted.clear()
     this.#granted.set(code, account)
     return account
   }
-}
-
-/** Allowance of a key for a UTC day (`2026-11-21`), or in `total`. */
-export interface AllowanceSpan {
-  readonly keyId: string
-  readonly span: string
 }
 
 /** Fixed time of total grants, so that their entry ids never change. */

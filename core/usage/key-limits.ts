@@ -1,11 +1,11 @@
-import type { Pool, PoolClient } from 'pg'
-import { type Clock, dayName } from '../clock.ts'
+import type { PoolClient } from 'pg'
+import { dayName } from '../clock.ts'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { IS_MANAGED, type KeyManager } from '../identity/sub-keys.ts'
-import { uuidv7 } from '../ids.ts'
-import type { AccountRef, Ledger } from '../ledger/ledger.ts'
-import { type AllowanceSpan, grantAllowance } from './allowances.ts'
+import type { AccountRef } from '../ledger/ledger.ts'
+import { type AllowanceSpan, type LimitDeps, postChange, storeExcess } from './allowance-excess.ts'
+import { grantAllowance } from './allowances.ts'
 
 /** New limits of a sub-key, in microdollars. null: no limit; undefined: unchanged. */
 export interface LimitChange {
@@ -17,12 +17,6 @@ export interface LimitChange {
   readonly seesMainKey?: boolean | undefined
 }
 
-export interface LimitDeps {
-  readonly pool: Pool
-  readonly ledger: Ledger
-  readonly clock: Clock
-}
-
 interface LimitRow {
   readonly max_day: bigint | null
   readonly max_total: bigint | null
@@ -32,7 +26,8 @@ interface LimitRow {
 /**
  * Changes limits of a sub-key; effective on every process within a second. What the key has spent
  * counts against its changed limits; a limit that it did not have counts from now on. Calls in
- * flight end under the limits with which they began.
+ * flight end under the limits with which they began; what they release above a lowered limit is
+ * withdrawn before the next call.
  * @throws Fault `not_found`; `validation_failed` for a main key, or a key that would change its own
  *   limits
  */
@@ -48,9 +43,10 @@ export async function changeKeyLimits(
   await inTransaction(deps.pool, async (client) => {
     const before = await lockLimits(client, manager, keyId)
     const { maxDay, maxTotal } = change
-    const today = dayName(deps.clock.now())
     await adjustAllowance(deps, client, { keyId, span: 'total' }, before, maxTotal)
-    await adjustAllowance(deps, client, { keyId, span: today }, before, maxDay)
+    for (const span of daysAt(deps.clock.now())) {
+      await adjustAllowance(deps, client, { keyId, span }, before, maxDay)
+    }
     await client.query(
       `UPDATE hub.api_key SET max_call = CASE WHEN $2 THEN $3 ELSE max_call END,
          max_day = CASE WHEN $4 THEN $5 ELSE max_day END,
@@ -68,6 +64,13 @@ export async function changeKeyLimits(
     )
   })
 }
+
+/** Time before midnight from which the next day is changed too. */
+const NEXT_DAY_MS = 60_000
+
+/** Days whose allowance a process may grant by the limit before the change, which it has cached. */
+const daysAt = (now: Date): ReadonlySet<string> =>
+  new Set([dayName(now), dayName(new Date(now.getTime() + NEXT_DAY_MS))])
 
 async function lockLimits(
   client: PoolClient,
@@ -91,8 +94,8 @@ async function lockLimits(
 const TRIES_MAX = 10
 
 /**
- * Brings an allowance to a changed limit. Repeating it changes nothing, so that a change whose
- * commit failed can be repeated.
+ * Brings an allowance to a changed limit, less units that calls hold above it, which are stored as
+ * excess. Repeating it changes nothing, so that a change whose commit failed can be repeated.
  */
 async function adjustAllowance(
   { ledger, clock }: LimitDeps,
@@ -107,9 +110,12 @@ async function adjustAllowance(
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const { granted, left } = await readAllowance(client, account)
     const missing = limit - (wasLimited ? granted : left)
-    const units = missing < 0n && -missing > left ? -left : missing
-    if (units === 0n || (await postChange(ledger, account, units, clock.now())) === 'applied')
-      return
+    const excess = -missing > left ? -missing - left : 0n
+    const units = missing + excess
+    if (units !== 0n && (await postChange(ledger, account, units, clock.now())) !== 'applied')
+      continue
+    await storeExcess(client, { keyId, span }, excess)
+    return
   }
   throw new Fault('service_unavailable', `Calls of ${keyId} keep its limits busy. Try again.`)
 }
@@ -125,15 +131,4 @@ async function readAllowance(client: PoolClient, { id, shard }: AccountRef) {
     [id, shard],
   )
   return rows[0]!
-}
-
-function postChange(ledger: Ledger, account: AccountRef, units: bigint, now: Date) {
-  const { code } = account
-  const terms = { account: code, asset: 'ALLOWANCE' } as const
-  return ledger.post(
-    units > 0n
-      ? { type: 'units.granted', ...terms, units }
-      : { type: 'units.withdrawn', ...terms, units: -units },
-    { owner: account, id: uuidv7(now.getTime()) },
-  )
 }

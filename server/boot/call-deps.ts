@@ -59,7 +59,7 @@ export const createCallDeps = (
   lease: core.lease,
   ledger: core.ledger,
   freeQuota: new FreeQuota(core.ledger),
-  allowances: new Allowances(core.ledger),
+  allowances: new Allowances(core),
   claims: core.claims,
   offers: core.offers,
   signIns: {

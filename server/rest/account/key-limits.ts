@@ -1,11 +1,8 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { KeyManager } from '../../../core/identity/sub-keys.ts'
-import {
-  changeKeyLimits,
-  type LimitChange,
-  type LimitDeps,
-} from '../../../core/usage/key-limits.ts'
+import type { LimitDeps } from '../../../core/usage/allowance-excess.ts'
+import { changeKeyLimits, type LimitChange } from '../../../core/usage/key-limits.ts'
 import { slug } from '../fields.ts'
 import { inputFault } from '../input-errors.ts'
 
