@@ -1,3 +1,5 @@
+import { isDistributed } from '../../../core/db/citus/is-distributed.ts'
+import { ShardConnections } from '../../../core/db/citus/shard-connections.ts'
 import { migrate } from '../../../core/db/migrate.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { openShards } from '../../../core/identity/shards.ts'
@@ -14,6 +16,8 @@ export interface LedgerSpec {
   readonly bank: 'ledger'
   readonly url: string
   readonly shards: number
+  /** True if Citus distributes it: batches go straight to the workers. */
+  readonly isDistributed: boolean
   readonly agents: readonly AccountRef[]
   readonly payees: readonly AccountRef[]
 }
@@ -46,7 +50,8 @@ export async function openLedgerBank(url: string, agents: number, shards = 2): P
     for (let i = 0; i < PAYEES; i++) {
       payees.push(await ledger.open(`liabilities:providers:p${i}:x`, 'USDC'))
     }
-    return { bank: 'ledger', url, shards, agents: accounts, payees }
+    const place = { url, shards, isDistributed: await isDistributed(pool) }
+    return { bank: 'ledger', ...place, agents: accounts, payees }
   } finally {
     await pool.end()
   }
@@ -58,9 +63,13 @@ export interface LedgerBank extends Bank {
 }
 
 /** Bank backed by the real ledger. */
-export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): LedgerBank {
-  const pool = createPool(url, { role: 'hub_finance', max: 6 })
-  const ledger = new Ledger(pool, { shards })
+export function ledgerBank(spec: LedgerSpec): LedgerBank {
+  const { url, shards, agents, payees } = spec
+  const options = { role: 'hub_finance', max: 6 } as const
+  const pool = createPool(url, options)
+  const workers = spec.isDistributed ? new ShardConnections(pool, options) : undefined
+  const databaseOf = workers && ((shard: number) => workers.databaseOf(shard))
+  const ledger = new Ledger(pool, { shards, databaseOf })
   const holdOf = ({ id, agent }: Pick<Step, 'id' | 'agent'>) => ({
     call: id,
     owner: agents[agent]!,
@@ -91,7 +100,7 @@ export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): LedgerB
       return rows[0]!.open
     },
     audit: () => audit(url, agents),
-    close: () => pool.end(),
+    close: async () => void (await Promise.all([workers?.close(), pool.end()])),
   }
 }
 
