@@ -15,6 +15,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'analysis-quality': async (data) => (await import('./analysis/quality.ts')).analysisQuality(data),
   'analysis-speed': async () => (await import('./analysis/speed.ts')).analysisSpeed(),
   auth: async () => (await import('./auth.ts')).auth(),
+  cluster: async () => (await import('./cluster.ts')).cluster(),
+  'cluster-simulation': async () => (await import('./cluster-simulation.ts')).clusterSimulation(),
   discovery: async () => (await import('./discovery.ts')).discovery(),
   extraction: async (data, _, mode, checkpoints) =>
     (await import('./extraction.ts')).extraction(data, mode, checkpoints),

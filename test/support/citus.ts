@@ -46,10 +46,14 @@ export interface CitusCluster extends CitusDatabases {
   stop(): Promise<void>
 }
 
-/** Starts a cluster in `folder`. Its nodes trust local connections. */
-export async function startCitus(folder: string, workers = 2): Promise<CitusCluster> {
+/** Starts a cluster in `folder`. Its nodes trust local connections. @param more settings */
+export async function startCitus(
+  folder: string,
+  workers = 2,
+  more: Readonly<Record<string, string>> = {},
+): Promise<CitusCluster> {
   const nodes = Array.from({ length: workers + 1 }, (_, node) => join(folder, `node-${node}`))
-  const servers = await Promise.all(nodes.map(startNode))
+  const servers = await Promise.all(nodes.map((each) => startNode(each, more)))
   const [coordinator, ...others] = servers.map(({ url }) => url)
   return {
     url: coordinator!,
@@ -61,10 +65,14 @@ export async function startCitus(folder: string, workers = 2): Promise<CitusClus
   }
 }
 
-async function startNode(dataDir: string): Promise<EmbeddedServer> {
+async function startNode(
+  dataDir: string,
+  more: Readonly<Record<string, string>>,
+): Promise<EmbeddedServer> {
   await mkdir(dataDir, { recursive: true })
   await chmod(dataDir, 0o711)
-  return startServerOf(CITUS_VERSION, dataDir, { settings: CITUS_SETTINGS, auth: 'trust' })
+  const settings = { ...CITUS_SETTINGS, ...more }
+  return startServerOf(CITUS_VERSION, dataDir, { settings, auth: 'trust' })
 }
 
 /**

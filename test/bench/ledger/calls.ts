@@ -16,14 +16,14 @@ const PROVIDERS = 100
 const SHARDS = 2 // as in the hub
 const PLENTY = 1_000_000_000_000
 
-/** Opens the agents and providers of our and of the naive ledger, as the owner of both. */
-export async function openBooks(owner: Pool): Promise<void> {
-  await openShards(owner, SHARDS)
+/** Opens the agents and providers of our ledger, as its owner. */
+export async function openAccounts(owner: Pool, shards = SHARDS): Promise<void> {
+  await openShards(owner, shards)
   await owner.query(
     `INSERT INTO ledger.account (code, asset, home)
-     SELECT 'liabilities:agents:bench-' || g || ':credits', 1, g % ${SHARDS}
+     SELECT 'liabilities:agents:bench-' || g || ':credits', 1, g % $2
      FROM generate_series(1, $1) g`,
-    [AGENTS],
+    [AGENTS, shards],
   )
   await owner.query(
     `INSERT INTO ledger.balance (account, shard, asset, balance, floor)
@@ -34,6 +34,11 @@ export async function openBooks(owner: Pool): Promise<void> {
   for (let i = 0; i < PROVIDERS; i++) {
     await books.open(`liabilities:providers:bench-${i}:x`, 'USDC')
   }
+}
+
+/** Opens the agents and providers of our and of the naive ledger, as the owner of both. */
+export async function openBooks(owner: Pool): Promise<void> {
+  await openAccounts(owner)
   await owner.query(NAIVE_SCHEMA)
   await owner.query(
     'INSERT INTO naive.account (id, available) SELECT g, $1 FROM generate_series(1, $2) g',

@@ -1,0 +1,185 @@
+import { median, rounded } from '../load.ts'
+import type { Report, Table, Target } from '../report.ts'
+import { type BatchCosts, type Calibration, costsOf, msPerCall } from './calibration.ts'
+
+/** Calls of one turn; CPU times are in microseconds per call. */
+export interface Turn {
+  readonly route: 'plain' | 'direct' | 'coordinator'
+  /** Concurrent calls for each shard. */
+  readonly callers: number
+  readonly workers: number
+  readonly round: number
+  readonly errors: number
+  readonly callsPerSecond: number
+  readonly operationsPerBatch: number
+  /** CPU of the single server, or of all workers. */
+  readonly serverUs: number
+  readonly coordinatorUs: number
+  readonly clientUs: number
+}
+
+const SHARDS = 4
+const MOST = 256
+const BETWEEN = 32
+const GOALS = { ratio: 1.15, coordinatorUs: 10, spread: 1.1 } as const
+/** Machines of the expected curve, and the share of their CPU that is used. */
+const MACHINES = [2, 4, 8, 16, 32] as const
+const CORES = 16
+const USED = 0.7
+
+/** CPU times of the coordinator besides the batches, and what else the machine did. */
+export interface Surroundings {
+  /** Without calls, in milliseconds per second. */
+  readonly idleMs: number
+  /** To store the record of a call. */
+  readonly recordUs: number
+  readonly loadAverage: number
+}
+
+/** Reports the medians of all turns. */
+export function clusterReport(
+  turns: readonly Turn[],
+  { idleMs, recordUs, loadAverage }: Surroundings,
+): Report & { readonly calibration: Calibration } {
+  const stages = [...new Set(turns.map(({ workers }) => workers))]
+  const figures: Record<string, number> = {}
+  for (const workers of stages) {
+    const here = turns.filter((turn) => turn.workers === workers)
+    figures[`ratio_of_${workers}`] = rounded(ratio(here, MOST), 2)
+    figures[`ratio_of_${workers}_one_at_a_time`] = rounded(ratio(here, 1), 2)
+    const direct = of(here, 'direct', MOST)
+    figures[`worker_us_of_${workers}`] = rounded(middle(direct, 'serverUs'), 0)
+    figures[`coordinator_us_of_${workers}`] = rounded(middle(direct, 'coordinatorUs'))
+  }
+  const ratios = stages.map((workers) => figures[`ratio_of_${workers}`]!)
+  figures['ratio_spread'] = rounded(Math.max(...ratios) / Math.min(...ratios), 2)
+  figures['coordinator_idle_ms_per_s'] = rounded(idleMs)
+  figures['coordinator_us_per_record'] = rounded(recordUs)
+  figures['errors'] = turns.reduce((sum, { errors }) => sum + errors, 0)
+  figures['load_average'] = rounded(loadAverage)
+  const calibration = calibrate(turns, recordUs)
+  const tables = [measuredTable(turns, stages), curve(calibration)]
+  return { name: 'cluster', figures, tables, targets: targets(figures, stages), calibration }
+}
+
+const of = (turns: readonly Turn[], route: Turn['route'], callers: number): readonly Turn[] =>
+  turns.filter((turn) => turn.route === route && turn.callers === callers)
+
+const middle = (turns: readonly Turn[], figure: keyof Omit<Turn, 'route'>): number =>
+  median(turns.map((turn) => turn[figure]))
+
+/** CPU of the workers to that of the single server; median of the rounds. */
+function ratio(turns: readonly Turn[], callers: number): number {
+  const plain = of(turns, 'plain', callers)
+  return median(
+    of(turns, 'direct', callers).map(
+      ({ serverUs, round }) => serverUs / plain.find((each) => each.round === round)!.serverUs,
+    ),
+  )
+}
+
+function calibrate(turns: readonly Turn[], recordUs: number): Calibration {
+  const costs = (route: Turn['route']): BatchCosts => {
+    const [small, large] = [1, MOST].map((callers) => {
+      const some = of(turns, route, callers)
+      const operations = middle(some, 'operationsPerBatch')
+      return { operations, ms: (middle(some, 'serverUs') * operations) / 2_000 }
+    })
+    const { batchMs, operationMs } = costsOf(small!, large!)
+    return { batchMs: rounded(batchMs, 3), operationMs: rounded(operationMs, 4) }
+  }
+  return {
+    plain: costs('plain'),
+    worker: costs('direct'),
+    coordinatorMsPerCall: rounded(
+      middle(of(turns, 'coordinator', MOST), 'coordinatorUs') / 1_000,
+      4,
+    ),
+    recordMsPerCall: rounded(recordUs / 1_000, 4),
+    measured: [BETWEEN, MOST].map((callers) => {
+      const some = of(turns, 'plain', callers)
+      return {
+        callers: callers * SHARDS,
+        shards: SHARDS,
+        operationsPerBatch: rounded(middle(some, 'operationsPerBatch')),
+        callsPerSecond: rounded(middle(some, 'callsPerSecond'), 0),
+        serverMsPerCall: rounded(middle(some, 'serverUs') / 1_000, 4),
+        clientMsPerCall: rounded(middle(some, 'clientUs') / 1_000, 4),
+      }
+    }),
+  }
+}
+
+function measuredTable(turns: readonly Turn[], stages: readonly number[]): Table {
+  const kinds = turns.filter((turn) => turn.workers === stages[0] && turn.round === 0)
+  return {
+    title: 'Calls (reserve and settle); medians of rounds in turns; CPU in µs per call',
+    columns: ['batches', 'workers', 'per shard', 'in a batch', '/s', 'server', 'coordinator', 'us'],
+    rows: stages.flatMap((workers) =>
+      kinds.map(({ route, callers }) => {
+        const some = of(turns, route, callers).filter((turn) => turn.workers === workers)
+        const at = (figure: keyof Omit<Turn, 'route'>, decimals = 0) =>
+          rounded(middle(some, figure), decimals)
+        return [
+          route === 'plain' ? 'one server' : route === 'direct' ? 'direct' : 'by coordinator',
+          route === 'plain' ? '' : workers,
+          callers,
+          at('operationsPerBatch'),
+          at('callsPerSecond'),
+          at('serverUs'),
+          at('coordinatorUs', 1),
+          at('clientUs'),
+        ]
+      }),
+    ),
+  }
+}
+
+/** Table of the calls per second to expect of several machines. */
+function curve({ worker, coordinatorMsPerCall }: Calibration): Table {
+  const available = CORES * 1_000 * USED
+  const ms = msPerCall(worker, MOST)
+  const most = available / coordinatorMsPerCall
+  return {
+    title:
+      `Expected calls per second of machines with ${CORES} cores at ${USED * 100} %: ` +
+      `machines × ${available.toLocaleString('en-US')} ms ÷ ${rounded(ms, 4)} ms per call; by ` +
+      `way of the coordinator at most ÷ ${coordinatorMsPerCall} ms`,
+    columns: ['machines', '', 'direct', 'by coordinator'],
+    rows: MACHINES.map((machines) => {
+      const direct = (machines * available) / ms
+      return [machines, '', rounded(direct, 0), rounded(Math.min(direct, most), 0)]
+    }),
+  }
+}
+
+function targets(
+  figures: Readonly<Record<string, number>>,
+  stages: readonly number[],
+): readonly Target[] {
+  const atMost = (name: string, goal: number, value: number, unit = ''): Target => ({
+    name,
+    goal: `≤ ${goal}${unit}`,
+    value,
+    met: value <= goal,
+  })
+  return [
+    ...stages.map((workers) =>
+      atMost(
+        `worker CPU to one server, workers: ${workers}`,
+        GOALS.ratio,
+        figures[`ratio_of_${workers}`]!,
+      ),
+    ),
+    ...stages.map((workers) =>
+      atMost(
+        `coordinator CPU per call, workers: ${workers}`,
+        GOALS.coordinatorUs,
+        figures[`coordinator_us_of_${workers}`]!,
+        ' µs',
+      ),
+    ),
+    atMost('highest ratio to lowest', GOALS.spread, figures['ratio_spread']!),
+    atMost('errors', 0, figures['errors']!),
+  ]
+}
