@@ -84,7 +84,7 @@ export interface LedgerOptions extends BatcherOptions {
 export class Ledger {
   readonly #pool: Pool
   readonly #batchers: readonly Batcher[]
-  readonly #postBatchers: readonly PostBatcher[]
+  readonly #postBatchers = new Map<number, PostBatcher>()
   readonly #accounts = new Map<Account, AccountRef>()
 
   /**
@@ -93,11 +93,10 @@ export class Ledger {
    */
   constructor(pool: Pool, { shards = 1, databaseOf, ...options }: LedgerOptions = {}) {
     this.#pool = pool
-    const numbers = Array.from({ length: shards }, (_, shard) => shard)
-    this.#batchers = numbers.map(
-      (shard) => new Batcher(databaseOf?.(shard) ?? pool, shard, options),
+    this.#batchers = Array.from(
+      { length: shards },
+      (_, shard) => new Batcher(databaseOf?.(shard) ?? pool, shard, options),
     )
-    this.#postBatchers = numbers.map((shard) => new PostBatcher(pool, shard))
   }
 
   /**
@@ -149,7 +148,7 @@ export class Ledger {
    */
   async post(event: SingleStepEvent, entry: EntryHeader): Promise<LedgerOutcome> {
     const post = async (header: EntryHeader) =>
-      this.#postBatchers[header.owner.shard]!.post(await prepareEntry(this, event, header))
+      this.#postBatcher(header.owner.shard).post(await prepareEntry(this, event, header))
     try {
       return await post(entry)
     } catch (error) {
@@ -225,6 +224,14 @@ export class Ledger {
 
   #submit(owner: AccountRef, operation: Omit<Operation, 'owner'>): Promise<HoldResult> {
     return this.#batchers[owner.shard]!.submit({ ...operation, owner: owner.id })
+  }
+
+  #postBatcher(shard: number): PostBatcher {
+    const known = this.#postBatchers.get(shard)
+    if (known) return known
+    const batcher = new PostBatcher(this.#pool, shard)
+    this.#postBatchers.set(shard, batcher)
+    return batcher
   }
 
   #remember(account: AccountRef): AccountRef {

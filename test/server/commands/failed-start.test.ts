@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   backup: ['backup', '/nonexistent/backups'],
   ledger: ['ledger', 'verify'],
   cluster: ['cluster', 'status'],
+  calls: ['calls', 'list'],
   payments: ['payments', 'status'],
   listings: ['listings', 'status'],
   keys: ['keys', 'list'],
@@ -25,7 +26,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   analysis: ['analysis', 'costs'],
 }
 /** Scripts that open the database as others do: the same code tells them that it refuses. */
-const SAME = new Set(['cluster', 'payments', 'listings', 'keys', 'analysis'])
+const SAME = new Set(['cluster', 'calls', 'payments', 'listings', 'keys', 'analysis'])
 /** Scripts that need no database of the operator. */
 const OTHERS = ['demo', 'restore']
 
