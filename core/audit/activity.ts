@@ -27,6 +27,7 @@ const STAFF_ACTS = [
   'key.thaw',
   'key.rate',
   'payout.recover',
+  'provider.assign',
   'provider.suspend',
   'provider.resume',
 ] as const
@@ -48,18 +49,22 @@ export interface OwnerChange {
   readonly details: JsonObject
 }
 
-/** Lines of one act and account per day, so that nobody fills the disk by renaming a key. */
+/** Lines of one act and object in 24 hours, so that nobody fills the disk by renaming a key. */
 const DAILY_MAX = 200
 
-/** Adds a line to the activity of an account, unless it has too many of its act today. */
-export async function recordChange(pool: Pool, change: OwnerChange): Promise<void> {
+/**
+ * Adds a line to the activity of an account.
+ * @returns false if it has too many of this act on this object in the last 24 hours
+ */
+export async function recordChange(pool: Pool, change: OwnerChange): Promise<boolean> {
   const { id, principal, author, via, network, act, subject, details } = change
-  await pool.query(
+  const { rowCount } = await pool.query(
     `INSERT INTO hub.activity (id, principal, author, via, network, act, subject, details)
      SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE $9 > (SELECT count(*) FROM hub.activity
-       WHERE principal = $2 AND act = $6 AND at > now() - interval '1 day')`,
+       WHERE principal = $2 AND act = $6 AND subject = $7 AND at > now() - interval '1 day')`,
     [id, principal, author, via, network, act, subject, JSON.stringify(details), DAILY_MAX],
   )
+  return rowCount === 1
 }
 
 /** Line of the activity of an account. */
@@ -78,7 +83,7 @@ export interface ActivityLine {
 /** Time and id of a line. */
 export type ActivityPosition = readonly [at: string, id: string]
 
-/** Lists the changes of an account and of what it owns, newest first. */
+/** Lists changes made by an account, and by staff to its keys and providers, newest first. */
 export async function listActivity(
   pool: Pool,
   principals: readonly string[],

@@ -75,6 +75,9 @@ interface LimitsRow {
   readonly excess: boolean
 }
 
+/** SQL condition: calls in flight when a limit was lowered may still release units above it. */
+export const EXCESS_MAY_RETURN = "since > now() - interval '1 day'"
+
 /**
  * Selects a key with its limits. It is revoked or frozen if any key from it up to its main key is.
  * @param start selects the columns of `hub.api_key` as `k`, and `replaced`
@@ -93,7 +96,7 @@ const selectKey = (start: string, condition: string) => `WITH RECURSIVE line AS 
       (SELECT coalesce(json_agg(json_build_object('id', l.id, 'call', l.max_call::text,
           'day', l.max_day::text, 'total', l.max_total::text, 'services', l.services,
           'excess', EXISTS (SELECT FROM hub.allowance_excess x
-            WHERE x.key_id = l.id AND x.since > now() - interval '1 day'))), '[]')
+            WHERE x.key_id = l.id AND x.${EXCESS_MAY_RETURN}))), '[]')
         FROM line l WHERE l.parent IS NOT NULL) AS limits,
       (SELECT coalesce(bool_and(l.sees_main_key), true) FROM line l
         WHERE l.parent IS NOT NULL) AS sees

@@ -1,7 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
 import { type Clock, dayName } from '../clock.ts'
 import { inTransaction } from '../db/transaction.ts'
-import { uuidv7 } from '../ids.ts'
+import { EXCESS_MAY_RETURN } from '../identity/keys.ts'
+import { derivedUuid } from '../ids.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { allowanceOf } from '../ledger/postings.ts'
 
@@ -17,9 +18,6 @@ export interface AllowanceSpan {
   readonly span: string
 }
 
-/** SQL condition: calls that were in flight at the change may still release units of an excess. */
-const MAY_RETURN = "since > now() - interval '1 day'"
-
 /** Stores the units above a lowered limit that calls in flight hold; none: deletes the excess. */
 export async function storeExcess(
   client: PoolClient,
@@ -27,7 +25,7 @@ export async function storeExcess(
   units: bigint,
 ): Promise<void> {
   await client.query(
-    `DELETE FROM hub.allowance_excess WHERE key_id = $1 AND (span = $2 OR NOT ${MAY_RETURN})`,
+    `DELETE FROM hub.allowance_excess WHERE key_id = $1 AND (span = $2 OR NOT ${EXCESS_MAY_RETURN})`,
     [keyId, span],
   )
   if (units === 0n) return
@@ -49,32 +47,35 @@ export async function withdrawExcess(
 ): Promise<void> {
   const { rows } = await pool.query<{ span: string }>(
     `SELECT span FROM hub.allowance_excess
-     WHERE key_id = $1 AND span IN ('total', $2) AND ${MAY_RETURN}`,
+     WHERE key_id = $1 AND span IN ('total', $2) AND ${EXCESS_MAY_RETURN}`,
     [keyId, dayName(clock.now())],
   )
   for (const { span } of rows) {
     const account = await ledger.open(allowanceOf(keyId, span), 'ALLOWANCE', { home })
     if ((await readLeft(pool, account)) === 0n) continue
-    await inTransaction(pool, (client) => withdraw(ledger, client, account, { keyId, span }, clock))
+    await inTransaction(pool, (client) => withdraw(ledger, client, account, { keyId, span }))
   }
 }
 
+/** Repeats the same entry if its commit in the hub failed after the ledger had posted it. */
 async function withdraw(
   ledger: Ledger,
   client: PoolClient,
   account: AccountRef,
   { keyId, span }: AllowanceSpan,
-  clock: Clock,
 ): Promise<void> {
   await client.query('SELECT FROM hub.api_key WHERE id = $1 FOR NO KEY UPDATE', [keyId])
-  const { rows } = await client.query<{ units: bigint }>(
-    'SELECT units FROM hub.allowance_excess WHERE key_id = $1 AND span = $2',
+  const { rows } = await client.query<{ units: bigint; since: Date }>(
+    'SELECT units, since FROM hub.allowance_excess WHERE key_id = $1 AND span = $2',
     [keyId, span],
   )
-  const excess = rows[0]?.units ?? 0n
+  const [excess] = rows
   const left = await readLeft(client, account)
-  const units = left < excess ? left : excess
-  if (units === 0n || (await postChange(ledger, account, -units, clock.now())) !== 'applied') return
+  if (!excess || left === 0n) return
+  const units = left < excess.units ? left : excess.units
+  const id = derivedUuid(excess.since, `${account.code} excess ${excess.units} less ${units}`)
+  const outcome = await postChange(ledger, account, -units, id)
+  if (outcome !== 'applied' && outcome !== 'replayed') return
   await client.query(
     `WITH done AS (DELETE FROM hub.allowance_excess
        WHERE key_id = $1 AND span = $2 AND units = $3)
@@ -95,13 +96,13 @@ async function readLeft(client: Pool | PoolClient, { id, shard }: AccountRef): P
 }
 
 /** Grants units of an allowance, or withdraws negative ones. */
-export function postChange(ledger: Ledger, account: AccountRef, units: bigint, now: Date) {
+export function postChange(ledger: Ledger, account: AccountRef, units: bigint, id: string) {
   const { code } = account
   const terms = { account: code, asset: 'ALLOWANCE' } as const
   return ledger.post(
     units > 0n
       ? { type: 'units.granted', ...terms, units }
       : { type: 'units.withdrawn', ...terms, units: -units },
-    { owner: account, id: uuidv7(now.getTime()) },
+    { owner: account, id },
   )
 }

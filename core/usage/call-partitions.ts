@@ -7,6 +7,8 @@ export interface CallPartition {
   /** `call_2026_11`; `call_past` for all before the first month, `call_later` for all after. */
   readonly name: string
   readonly isAttached: boolean
+  /** True if its detachment was interrupted: detaching it again ends that. */
+  readonly isDetaching: boolean
   /** First instant after its calls; null if there is none, or it was detached. */
   readonly until: Date | null
   readonly bytes: bigint
@@ -16,13 +18,16 @@ export interface CallPartition {
 const AGE_MONTHS = 13
 const NAME = /^call_(?:past|\d{4}_\d{2})$/
 
-export async function listCallPartitions(pool: Pool): Promise<readonly CallPartition[]> {
-  const { rows } = await pool.query<CallPartition>(
-    `SELECT c.relname AS name, i.inhrelid IS NOT NULL AS "isAttached",
+export async function listCallPartitions(
+  db: Pick<Pool, 'query'>,
+): Promise<readonly CallPartition[]> {
+  const { rows } = await db.query<CallPartition>(
+    `SELECT c.relname AS name, i.inhrelid IS NOT NULL AND NOT i.inhdetachpending AS "isAttached",
+       i.inhdetachpending IS TRUE AS "isDetaching",
        hub.instant_of_call(substring(pg_get_expr(c.relpartbound, c.oid)
          FROM $$TO \\('([0-9a-f-]{36})'$$)::uuid) AS until,
        pg_total_relation_size(c.oid) AS bytes
-     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND NOT i.inhdetachpending
+     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
      WHERE c.relnamespace = 'hub'::regnamespace AND c.relkind = 'r'
        AND c.relname ~ '^call_(past|later|[0-9]{4}_[0-9]{2})$'
      ORDER BY c.relname <> 'call_past', c.relname`,
@@ -36,11 +41,13 @@ export async function listCallPartitions(pool: Pool): Promise<readonly CallParti
  * @throws ConfigError if its calls may still be needed, or it is not attached
  */
 export async function detachCalls(pool: Pool, name: string, now: Date): Promise<void> {
-  const { until, isAttached } = await findPartition(pool, name)
-  if (!isAttached) {
-    await withClient(pool, (client) => finishDetaching(client, name))
+  const { until, isAttached, isDetaching } = await findPartition(pool, name)
+  if (isDetaching) {
+    const finish = `ALTER TABLE hub.call DETACH PARTITION hub.${name} FINALIZE`
+    await withClient(pool, (client) => client.query(finish))
     return
   }
+  if (!isAttached) throw new ConfigError(`${name} is detached already.`)
   if (until === null || until > monthStart(now, -AGE_MONTHS)) {
     throw new ConfigError(`${name} has calls of the last ${AGE_MONTHS} months: it stays attached.`)
   }
@@ -55,20 +62,11 @@ export async function detachCalls(pool: Pool, name: string, now: Date): Promise<
   })
 }
 
-/** Finishes a detachment that was interrupted. */
-async function finishDetaching(client: PoolClient, name: string): Promise<void> {
-  const { rowCount } = await client.query(
-    'SELECT FROM pg_inherits WHERE inhrelid = $1::regclass AND inhdetachpending',
-    [`hub.${name}`],
-  )
-  if (rowCount === 0) throw new ConfigError(`${name} is detached already.`)
-  await client.query(`ALTER TABLE hub.call DETACH PARTITION hub.${name} FINALIZE`)
-}
-
 /** Attaches a detached partition again. The constraint that detaching left proves its range. */
 export async function attachCalls(pool: Pool, name: string): Promise<void> {
-  const { isAttached } = await findPartition(pool, name)
+  const { isAttached, isDetaching } = await findPartition(pool, name)
   if (isAttached) throw new ConfigError(`${name} is attached.`)
+  if (isDetaching) throw new ConfigError(interrupted(name))
   const { rows } = await pool.query<{ first: string; next: string }>(
     `SELECT coalesce(quote_literal(substring(d FROM $$id >= '([0-9a-f-]{36})'$$)), 'MINVALUE')
          AS first, quote_literal(substring(d FROM $$id < '([0-9a-f-]{36})'$$)) AS next
@@ -132,20 +130,24 @@ const SPLIT_LATER = `DO $$ DECLARE
   END $$`
 
 /** Deletes a detached partition. */
-export async function dropCalls(pool: Pool, name: string): Promise<void> {
-  await assertDetached(pool, name)
-  await pool.query(`DROP TABLE hub.${name}`)
+export async function dropCalls(db: Pick<Pool, 'query'>, name: string): Promise<void> {
+  await assertDetached(db, name)
+  await db.query(`DROP TABLE hub.${name}`)
 }
 
-/** @throws ConfigError unless the partition is detached: the rows of others may still change */
-export async function assertDetached(pool: Pool, name: string): Promise<void> {
-  const { isAttached } = await findPartition(pool, name)
+/** @throws ConfigError unless the partition is detached: rows of attached ones may still change */
+export async function assertDetached(db: Pick<Pool, 'query'>, name: string): Promise<void> {
+  const { isAttached, isDetaching } = await findPartition(db, name)
   if (isAttached) throw new ConfigError(`${name} is attached: detach it first.`)
+  if (isDetaching) throw new ConfigError(interrupted(name))
 }
+
+const interrupted = (name: string): string =>
+  `The detachment of ${name} was interrupted: detach it again.`
 
 /** Finds a partition that may be detached, by its name, which is then safe in SQL. */
-async function findPartition(pool: Pool, name: string): Promise<CallPartition> {
-  const found = (await listCallPartitions(pool)).find((each) => each.name === name)
+async function findPartition(db: Pick<Pool, 'query'>, name: string): Promise<CallPartition> {
+  const found = (await listCallPartitions(db)).find((each) => each.name === name)
   if (found && NAME.test(name)) return found
   throw new ConfigError(`No partition ${name} of calls: see "npm run calls -- list".`)
 }
@@ -161,7 +163,9 @@ async function assertNotNamed(pool: Pool, name: string): Promise<void> {
      JOIN hub.api_key k ON k.id = c.key_id AND k.parent IS NOT NULL LIMIT 1`,
   )
   if (rowCount === 0) return
-  throw new ConfigError(`${name} says which sub-keys named their requests: it stays attached.`)
+  throw new ConfigError(
+    `${name} is needed to match idempotency keys to sub-keys: it stays attached.`,
+  )
 }
 
 /** DETACH … CONCURRENTLY waits for transactions longer than statements and locks may take. */

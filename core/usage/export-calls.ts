@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, unlink } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -47,7 +48,13 @@ class Summary {
 export async function exportCalls(pool: Pool, name: string, path: string): Promise<CallExport> {
   const summary = new Summary()
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
-  await pipeline(Readable.from(readLines(pool, name, summary)), createGzip(), file)
+  await once(file, 'open')
+  try {
+    await pipeline(Readable.from(readLines(pool, name, summary)), createGzip(), file)
+  } catch (error) {
+    await unlink(path) // some of the calls would be in the way of the next attempt
+    throw error
+  }
   const written = await open(path, 'r')
   await written.sync()
   await written.close()

@@ -3,6 +3,7 @@ import { dayName } from '../clock.ts'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { IS_MANAGED, type KeyManager } from '../identity/sub-keys.ts'
+import { uuidv7 } from '../ids.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import { type AllowanceSpan, type LimitDeps, postChange, storeExcess } from './allowance-excess.ts'
 import { grantAllowance } from './allowances.ts'
@@ -112,7 +113,10 @@ async function adjustAllowance(
     const missing = limit - (wasLimited ? granted : left)
     const excess = -missing > left ? -missing - left : 0n
     const units = missing + excess
-    if (units !== 0n && (await postChange(ledger, account, units, clock.now())) !== 'applied')
+    if (
+      units !== 0n &&
+      (await postChange(ledger, account, units, uuidv7(clock.now().getTime()))) !== 'applied'
+    )
       continue
     await storeExcess(client, { keyId, span }, excess)
     return

@@ -70,9 +70,11 @@ export async function listServiceCalls(
   return { rows, searchedTo: isSearch ? await findSearchEnd(pool, range) : null }
 }
 
-/** Calls of a file, and the pages of calls that are searched for them. */
+/** Calls of a file. */
 export const FILE_CALLS_MAX = 10_000
-const FILE_PAGES_MAX = 20
+const FILE_PAGES_MAX = 400
+/** Newest calls that a filter looks at for a file. */
+export const FILE_SEARCHED_MAX = FILE_PAGES_MAX * SEARCHED_CALLS
 
 /** Reads the calls of a file, newest first, in pages of `SEARCHED_CALLS`. */
 export async function* readServiceCalls(

@@ -29,12 +29,10 @@ export const dialogs = (
 ): Html => {
   const list = all.filter((each) => each !== false && each !== undefined)
   const opened = list.find(({ name }) => name === open)
-  const [rare, usual] = [true, false].map((isRare) =>
-    list.filter((each) => each !== opened && (each.isRare ?? false) === isRare),
-  )
-  return html`<div class="actions">${links}${usual?.map((each) => openButton(each))}${moreMenu(
-    rare ?? [],
-  )}</div>${list.map((each) => dialog(each, each === opened && path))}`
+  const buttons = list.filter((each) => each !== opened)
+  const usual = buttons.filter(({ isRare }) => !isRare)
+  const rare = buttons.filter(({ isRare }) => isRare)
+  return html`<div class="actions">${links}${usual.map(openButton)}${moreMenu(rare)}</div>${list.map((each) => dialog(each, each === opened && path))}`
 }
 
 const MORE = 'more-actions'
@@ -43,7 +41,7 @@ const moreMenu = (rare: readonly Dialog[]): Html | false =>
   rare.length > 0 &&
   html`<button type="button" class="plain" popovertarget="${MORE}">More
 ${icon('ellipsis-horizontal')}</button><ul id="${MORE}" class="popover row-menu" popover>${rare.map(
-    ({ name, button }) => html`<li>${openButton({ name, button })}</li>`,
+    (each) => html`<li>${openButton(each)}</li>`,
   )}</ul>`
 
 const idOf = (name: string): string => `dialog-${name}`

@@ -109,8 +109,8 @@ describe('attacks on a hub on two networks', () => {
   it('A079, A080 takes a payment on the second one once, for its own request', async () => {
     const ada = await hub().agent()
     const payment = await payOn(eve, await send(hub()), POLYGON)
-    const told = await Promise.all(Array.from({ length: 8 }, () => send(hub(), payment)))
-    const codes = told.map(({ status, body }) => (status === 200 ? status : body['code']))
+    const responses = await Promise.all(Array.from({ length: 8 }, () => send(hub(), payment)))
+    const codes = responses.map(({ status, body }) => (status === 200 ? status : body['code']))
     expect(codes.filter((code) => code !== 200 && code !== 'payment_in_progress')).to.have.length(0)
     const other = await buyCredits(ada.apiKey, payment)
     expect([other.status, other.body['code']]).to.deep.equal([402, 'payment_replayed'])
@@ -128,7 +128,7 @@ describe('attacks on a hub on two networks', () => {
     })
   }
 
-  it('A082 delivers a payment on the second one whose settlement gave no answer', async () => {
+  it('A082 delivers a payment on the second one whose settlement got no response', async () => {
     const facilitator: Writable<Facilitator> = hub().sandbox!.money.networks[0]!.facilitator
     facilitator.batched = {
       verify: (...payment) => facilitator.verify(...payment),
@@ -139,9 +139,9 @@ describe('attacks on a hub on two networks', () => {
       },
     }
     const payment = await payOn(eve, await send(hub()), POLYGON)
-    const told = await send(hub(), payment)
-    expect([told.status, told.body['code']]).to.deep.equal([202, 'payment_pending'])
-    expect(told.headers).not.to.have.property('payment-required')
+    const response = await send(hub(), payment)
+    expect([response.status, response.body['code']]).to.deep.equal([202, 'payment_pending'])
+    expect(response.headers).not.to.have.property('payment-required')
     await eventually(async () => (await send(hub(), payment)).status === 200)
     expect([done(), await usdc()]).to.deep.equal([1, usd('10') - PRICE])
     await resolve()

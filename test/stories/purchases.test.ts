@@ -78,9 +78,9 @@ describe('purchases of credits', () => {
     await fund(rpcUrl, wallet.address, { usdc: LARGE })
     const order = { amount_microdollars: Number(LARGE) }
     const payment = await sign(order)
-    for (const told of [await buy(order, payment), await buy(order, payment)]) {
-      expect(told).to.have.property('status', 202)
-      expect(told.body).to.include({ state: 'pending', credited_microdollars: 0 })
+    for (const answer of [await buy(order, payment), await buy(order, payment)]) {
+      expect(answer).to.have.property('status', 202)
+      expect(answer.body).to.include({ state: 'pending', credited_microdollars: 0 })
     }
     expect(await usdc(), 'it is paid').to.equal(10n * AMOUNT)
     expect(await buy({}, await sign()), 'a small one').to.have.property('status', 201)

@@ -38,13 +38,15 @@ const AUTHOR = { author: { type: 'string' }, reason: { type: 'string' } } as con
 const detach: Command = {
   usage: 'NAME [--author WHO] [--reason WHY]',
   description: `detach a partition whose calls are older than 13 months, while the hubs serve;
-its calls leave lists and receipts, and stay in a table of their own`,
+its calls disappear from lists and receipts, and stay in a table of their own`,
   options: AUTHOR,
   words: 1,
   async run({ pool, write }, values, [word]) {
     const name = required(word, 'NAME')
     await detachCalls(await pool(), name, systemClock.now())
-    await record(await pool(), 'calls.detach', name, values)
+    await withAudit(await pool(), authorOf(values), reasonOf(values), async (_, note) =>
+      note({ act: 'calls.detach', subject: `hub.${name}` }),
+    ) // afterwards, because detaching runs in no transaction
     await write(`${name} is detached. Export it before you drop it.\n`)
     return 0
   },
@@ -87,8 +89,10 @@ const drop: Command = {
       await write(`${path} does not have exactly the calls of ${name}. Nothing was deleted.\n`)
       return EXIT_FAILED
     }
-    await dropCalls(await pool(), name)
-    await record(await pool(), 'calls.drop', name, values)
+    await withAudit(await pool(), authorOf(values), reasonOf(values), async (client, note) => {
+      await dropCalls(client, name)
+      await note({ act: 'calls.drop', subject: `hub.${name}` })
+    })
     await write(`${name} was deleted; its calls are in ${path}.\n`)
     return 0
   },
@@ -105,13 +109,7 @@ the hubs serve; its months become one partition`,
   },
 }
 
-/** Writes a finished act to the audit log: detaching runs in no transaction. */
-function record(pool: Pool, act: ActName, name: string, values: OptionValues): Promise<void> {
-  const reason = optional(values['reason']) ?? 'Old call records.'
-  return withAudit(pool, authorOf(values), reason, async (_, note) =>
-    note({ act, subject: `hub.${name}` }),
-  )
-}
+const reasonOf = (values: OptionValues): string => optional(values['reason']) ?? 'Old call records.'
 
 const PROGRAM: Program = {
   name: 'calls',
@@ -128,8 +126,8 @@ export const callsCommand = (
 
 const BYTES_PER_MB = 1_000_000n
 
-function describe({ name, isAttached, until, bytes }: CallPartition): string {
+function describe({ name, isAttached, isDetaching, until, bytes }: CallPartition): string {
   const end = until === null ? 'all later ones' : `before ${until.toISOString().slice(0, 10)}`
-  const state = isAttached ? end : 'detached'
+  const state = isAttached ? end : isDetaching ? 'detachment interrupted' : 'detached'
   return `${name.padEnd(12)}  ${state}, ${bytes / BYTES_PER_MB} MB\n`
 }

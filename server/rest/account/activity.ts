@@ -61,7 +61,10 @@ const RECORDED: Readonly<Record<string, RecordedChange>> = {
   'POST /v1/keys/{id}/rotate': key('key.rotate', inputOf),
   'POST /v1/keys/{id}/freeze': key('key.freeze', inputOf),
   'POST /v1/keys/{id}/thaw': key('key.thaw'),
-  'DELETE /v1/keys/{id}': key('key.revoke', members('credits_to', 'moved_microdollars')),
+  'DELETE /v1/keys/{id}': key(
+    'key.revoke',
+    members('credits_to', 'moved_microdollars', 'left_microdollars'),
+  ),
   'PUT /v1/provider/payout-address': payout('payout.set'),
   'POST /v1/provider/payout-address/authorization': payout('payout.authorize'),
   'DELETE /v1/provider/payout-address': payout('payout.cancel'),
@@ -102,11 +105,14 @@ const recordedRoute = (
   ...made,
   handle: async (request) => {
     const reply = await made.handle(request)
-    const id = uuidv7(clock.now().getTime())
-    const change = { id, ...authorOf(request), ...describe(recorded, request, reply.body) }
-    await recordChange(pool, change).catch((error: unknown) => {
-      log.error({ err: error, act: change.act }, 'failed to record a change of an account')
-    })
+    const { act } = recorded
+    try {
+      const id = uuidv7(clock.now().getTime())
+      const change = { id, ...authorOf(request), ...describe(recorded, request, reply.body) }
+      if (!(await recordChange(pool, change))) log.warn({ act }, 'too many changes of an account')
+    } catch (err) {
+      log.error({ err, act }, 'failed to record a change of an account')
+    }
     return reply
   },
 })

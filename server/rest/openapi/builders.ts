@@ -5,6 +5,7 @@ import { guidanceFor, outcomeOfCode } from '../../../core/guidance.ts'
 import { decimal, type Micros } from '../../../core/money.ts'
 import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
 import { UPTO, X402_TERMS, type X402Terms } from '../../../core/payments/receiving/offers.ts'
+import { memoizeByObject } from '../../../core/runtime/cache.ts'
 
 /** Range of a price that depends on the request. */
 export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
@@ -27,14 +28,18 @@ export const perRequest = (x402: X402Terms, amount?: Micros) => ({
 export const BY_USAGE = { protocols: [{ x402: { ...X402_TERMS, scheme: UPTO } }] } as const
 export const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
 
+type Side = 'input' | 'output'
+
+/** Converts each schema once, because the document of the API is built again every 30 seconds. */
+const converted = (io: Side) =>
+  memoizeByObject((schema: z.ZodType): Readonly<Record<string, unknown>> => {
+    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+    return rest
+  })
+const CONVERTED = { input: converted('input'), output: converted('output') }
+
 /** Converts a zod schema to JSON Schema 2020-12. */
-export const jsonSchema = (
-  schema: z.ZodType,
-  io: 'input' | 'output' = 'input',
-): Record<string, unknown> => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
-  return rest
-}
+export const jsonSchema = (schema: z.ZodType, io: Side = 'input') => CONVERTED[io](schema)
 
 export const pathParameters = (path: string) =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({

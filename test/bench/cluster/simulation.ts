@@ -88,7 +88,7 @@ interface Shard {
   readonly waiting: Fifo<Batch>
   isBusy: boolean
   busyMs: number
-  /** Interrupted until then; what is under way is lost and repeated. */
+  /** Time at which its interruption ends. The batch in flight at its start is lost and repeated. */
   downUntil: number
   downs: number
 }

@@ -250,7 +250,8 @@ describe('partitions of call records', () => {
       await database.admin.query('SELECT pg_terminate_backend($1)', [rows[0].pid])
       return true
     })
-    await detached
+    expect(await detached).to.be.instanceOf(Error)
+    expect((await command('list'))[1]).to.match(new RegExp(`${name} +detachment interrupted`))
     await blocker.query('COMMIT')
     blocker.release()
     expect((await command('detach', name))[0]).to.equal(0)

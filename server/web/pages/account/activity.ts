@@ -44,6 +44,7 @@ const ACT_TEXTS: Readonly<Record<string, string>> = {
   'payout.authorize': 'Change of payout address authorized',
   'payout.cancel': 'Change of payout address canceled',
   'payout.recover': 'Payout address recovered',
+  'provider.assign': 'Provider assigned to an account',
   'provider.suspend': 'Sales suspended',
   'provider.resume': 'Sales resumed',
   'wallet.link': 'Wallet linked',

@@ -2,7 +2,11 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { SEARCHED_CALLS } from '../../../../core/usage/call-list.ts'
 import { findSoldServices } from '../../../../core/usage/provider-statistics.ts'
-import { FILE_CALLS_MAX, SERVICE_CALL_OUTCOMES } from '../../../../core/usage/service-calls.ts'
+import {
+  FILE_CALLS_MAX,
+  FILE_SEARCHED_MAX,
+  SERVICE_CALL_OUTCOMES,
+} from '../../../../core/usage/service-calls.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { ServiceCallJson } from '../../../rest/provider/calls.ts'
 import { filterBar, periodFilters, selectFilter } from '../../form.ts'
@@ -96,7 +100,9 @@ async function callList({ api }: PageRequest, query: Query): Promise<Html> {
 const csvLink = ({ service, outcome, from, to }: Query): Html => {
   const path = withQuery('/v1/provider/calls.csv', { service, outcome, from, to })
   return html`<p><a class="button plain" href="${path}">Download CSV</a> <span
-class="small muted">The newest ${formatCount(FILE_CALLS_MAX)} calls of these filters.</span></p>`
+class="small muted">The newest ${formatCount(FILE_CALLS_MAX)} calls of these filters${
+    outcome !== '' && `, among the newest ${formatCount(FILE_SEARCHED_MAX)}`
+  }.</span></p>`
 }
 
 /** Table of calls, with reasons of failures, and prices if any was charged. */

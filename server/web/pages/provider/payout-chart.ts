@@ -11,9 +11,7 @@ export const firstMonth = (now: Date): Date => monthStart(now, 1 - MONTHS)
 /** Chart of what was paid out in the last months; undefined for nothing. */
 export function payoutChart(now: Date, paid: ReadonlyMap<string, bigint>): Html | undefined {
   if (paid.size === 0) return undefined
-  const months = Array.from({ length: MONTHS }, (_, i) =>
-    monthName(monthStart(now, i + 1 - MONTHS)),
-  )
+  const months = Array.from({ length: MONTHS }, (_, i) => monthName(monthStart(firstMonth(now), i)))
   const values = months.map((month) => paid.get(month) ?? 0n)
   const [before = 0n, current = 0n] = values.slice(-2)
   return html`${compare(current, before, formatDollars, 'month')}${chart({

@@ -18,7 +18,7 @@ export const DAYS = 30
 interface ServiceFigures {
   readonly figures: StatisticsJson
   readonly earned: EarningsFigures
-  /** Those who paid most. */
+  /** Callers with the highest payments. */
   readonly customers: readonly CustomerJson[]
   readonly balance: ProviderBalanceJson
 }
