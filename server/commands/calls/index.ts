@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type ActName, withAudit } from '../../../core/audit/record.ts'
+import { withAudit } from '../../../core/audit/record.ts'
 import { systemClock } from '../../../core/clock.ts'
 import {
   attachCalls,
@@ -91,7 +91,7 @@ const drop: Command = {
     }
     await withAudit(await pool(), authorOf(values), reasonOf(values), async (client, note) => {
       await dropCalls(client, name)
-      await note({ act: 'calls.drop', subject: `hub.${name}` })
+      note({ act: 'calls.drop', subject: `hub.${name}` })
     })
     await write(`${name} was deleted; its calls are in ${path}.\n`)
     return 0
