@@ -25,7 +25,8 @@ export async function storeExcess(
   units: bigint,
 ): Promise<void> {
   await client.query(
-    `DELETE FROM hub.allowance_excess WHERE key_id = $1 AND (span = $2 OR NOT ${EXCESS_MAY_RETURN})`,
+    `DELETE FROM hub.allowance_excess
+     WHERE key_id = $1 AND (span = $2 OR NOT ${EXCESS_MAY_RETURN})`,
     [keyId, span],
   )
   if (units === 0n) return

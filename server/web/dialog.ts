@@ -32,7 +32,8 @@ export const dialogs = (
   const buttons = list.filter((each) => each !== opened)
   const usual = buttons.filter(({ isRare }) => !isRare)
   const rare = buttons.filter(({ isRare }) => isRare)
-  return html`<div class="actions">${links}${usual.map(openButton)}${moreMenu(rare)}</div>${list.map((each) => dialog(each, each === opened && path))}`
+  return html`<div class="actions">${links}${usual.map(openButton)}${moreMenu(rare)}</div>
+${list.map((each) => dialog(each, each === opened && path))}`
 }
 
 const MORE = 'more-actions'
