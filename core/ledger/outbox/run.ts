@@ -12,13 +12,15 @@ export interface RunOptions {
   readonly log: Log
   /** Milliseconds between polls, in case a notification is lost. @defaultValue 5000 */
   readonly pollMs?: number
-  /** Entries per transaction, at most. @defaultValue 1000 */
+  /** Entries per transaction, at most. @defaultValue 10000 */
   readonly pageMax?: bigint
 }
 
 const POLL_MS = 5_000
-/** Pause after a partial page, as a multiple of its time: few large pages are cheaper. */
+/** Pause after a partial page, as a multiple of its time. */
 const PAUSE_FACTOR = 10
+/** Pause for each entry of a partial page: few large pages are cheaper. */
+const PAUSE_ENTRY_MS = 5
 const PAUSE_MS = { min: 100, max: 1_000 } as const
 const BACK_OFF_MS = [100, 1_000, 5_000, 30_000] as const
 
@@ -73,9 +75,9 @@ async function runSubscriber(
       const isFull = handled === size // there may be more
       failures = 0
       size = size * 2n < pageMax ? size * 2n : pageMax
-      const pauseMs = Math.min(PAUSE_FACTOR * (elapsedMs() - start), PAUSE_MS.max)
+      const pauseMs = pauseAfter(handled, elapsedMs() - start)
       if (handled === 0n) await wakeSignal.wait(pollMs, signal)
-      if (!isFull) await pause(Math.max(pauseMs, PAUSE_MS.min), signal)
+      if (!isFull) await pause(pauseMs, signal)
     } catch (error) {
       // Smaller and smaller pages handle all entries before the one that fails.
       const failed = error instanceof PageFailed ? error.page.to - error.page.from + 1n : 1n
@@ -89,6 +91,12 @@ async function runSubscriber(
       }
     }
   }
+}
+
+/** Returns the pause after a partial page, by its entries and its time. */
+function pauseAfter(entries: bigint, tookMs: number): number {
+  const pauseMs = Math.max(PAUSE_FACTOR * tookMs, PAUSE_ENTRY_MS * Number(entries), PAUSE_MS.min)
+  return Math.min(pauseMs, PAUSE_MS.max)
 }
 
 /** Wake signals of all subscribers, one for each of their shards. */

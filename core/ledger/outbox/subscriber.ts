@@ -33,7 +33,8 @@ export class PageFailed extends Error {
   }
 }
 
-export const PAGE_MAX = 1_000n
+/** Pages of a thousand entries cost three times as much CPU time for each. */
+export const PAGE_MAX = 10_000n
 
 /**
  * Forbids sequential scans, which look cheap in a young journal, and expensive plans. Citus cannot
@@ -67,7 +68,7 @@ export async function enroll(pool: Pool, { name }: Subscriber): Promise<readonly
 }
 
 export interface AdvanceOptions {
-  /** Entries, at most. @defaultValue 1000 */
+  /** Entries, at most. @defaultValue 10000 */
   readonly pageMax?: bigint
   /** Waits for a process that is handling this shard instead of skipping it. */
   readonly wait?: boolean
