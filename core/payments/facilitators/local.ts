@@ -10,7 +10,8 @@ import { UptoEvmScheme } from '@x402/evm/upto/facilitator'
 import type { Pool } from 'pg'
 import { type Abi, concatHex, encodeFunctionData, isAddressEqual } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { systemClock } from '../../clock.ts'
+import { elapsedMs, sleep, systemClock } from '../../clock.ts'
+import { isDatabaseDown } from '../../outages.ts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 import type { NodeTransport } from '../chain/node.ts'
 import { batched } from './batched.ts'
@@ -70,15 +71,18 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   const sender = createSender({ ...options, account, asset, ...outbox })
   const { confirmationTimeoutMs = 10_000 } = options
   const attempt = (payment?: string) => createAttempt(sender, asset, confirmationTimeoutMs, payment)
-  const settle: Facilitator['settle'] = async (payload, requirements) => {
-    const { facilitator, node } = attempt(outboxKey(payload))
-    const response = await facilitator
-      .settle(payload, requirements)
-      .catch((error: unknown) => unsentResponse(asset, error))
-    if (response.success || response.transaction) return response
-    if (node.failed) return asNotBroadcast(response)
-    return node.refused ? { ...response, errorReason: REVERTS } : response
-  }
+  const settle: Facilitator['settle'] = (payload, requirements) =>
+    untilKnown(confirmationTimeoutMs, async () => {
+      const { facilitator, node } = attempt(outboxKey(payload))
+      const response = await facilitator.settle(payload, requirements).catch((error: unknown) => {
+        node.failed = true
+        return unsentResponse(asset, error)
+      })
+      if (response.success || response.transaction) return { response, is: 'sent' }
+      if (node.unknown) return { response, is: 'unknown' }
+      if (node.failed) return { response: asNotBroadcast(response), is: 'unsent' }
+      return { response: node.refused ? { ...response, errorReason: REVERTS } : response }
+    })
   const verify: Facilitator['verify'] = async (payload, requirements) => {
     const { facilitator, node } = attempt()
     const response = await facilitator.verify(payload, requirements)
@@ -104,6 +108,36 @@ function outboxOf(pool: Pool | undefined, { chainId }: Asset, { address }: GasAc
   return pool === undefined ? {} : { outbox: createStoredOutbox(pool, { chainId, address }) }
 }
 
+interface SettleAttempt {
+  readonly response: SettleResponse
+  /** `unknown`: its transaction may be stored, and then the next sender sends it. */
+  readonly is?: 'sent' | 'unknown' | 'unsent'
+}
+
+const RETRY_MS = 250
+
+/**
+ * Settles again if the database was lost while it stored the transaction, because the next sender
+ * may come after the payment has expired. The outbox sends one transaction per payment, so that a
+ * repetition finds the stored one or sends the only one.
+ * @returns the response that leaves the outcome open if the database does not return in time
+ */
+async function untilKnown(
+  timeoutMs: number,
+  attempt: () => Promise<SettleAttempt>,
+): Promise<SettleResponse> {
+  const first = await attempt()
+  if (first.is !== 'unknown') return first.response
+  const deadline = elapsedMs() + timeoutMs
+  while (elapsedMs() < deadline) {
+    await sleep(RETRY_MS)
+    const { response, is } = await attempt()
+    if (is === 'sent') return response
+    if (is === undefined) break // refused: it must not be sent a second time
+  }
+  return first.response
+}
+
 /** Reason of the scheme `upto` for a permit that the proxy does not accept. */
 const REVERTS = 'permit2_simulation_failed'
 
@@ -120,9 +154,10 @@ const asNotBroadcast = (response: SettleResponse): SettleResponse => ({
 })
 
 /**
- * Creates a facilitator for one payment; `node.failed` tells outages from invalid signatures, and
- * `node.refused` is true if the settlement of a permit would revert, so that it was not sent. After
- * an outage it asks the node nothing more, because each request could take as long again.
+ * Creates a facilitator for one payment; `node.failed` tells outages from invalid signatures,
+ * `node.refused` is true if the settlement of a permit would revert, so that it was not sent, and
+ * `node.unknown` if it is unknown whether its transaction was stored, which is not sent. After an
+ * outage it asks the node nothing more, because each request could take as long again.
  */
 function createAttempt(
   sender: Sender,
@@ -130,13 +165,14 @@ function createAttempt(
   confirmationTimeoutMs: number,
   payment?: string,
 ) {
-  const node = { failed: false, refused: false }
+  const node = { failed: false, refused: false, unknown: false }
   const watch = async <T>(work: () => Promise<T>): Promise<T> => {
     if (node.failed) throw new FacilitatorUnavailable('The node did not respond.')
     try {
       return await work()
     } catch (error) {
       if (error instanceof NotSent || isOutage(error)) node.failed = true
+      if (isDatabaseDown(error)) node.unknown = true
       throw error
     }
   }

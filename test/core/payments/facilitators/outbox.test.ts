@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import type { Pool } from 'pg'
 import { parseTransaction } from 'viem'
+import { elapsedMs } from '../../../../core/clock.ts'
 import { createPool } from '../../../../core/db/pool.ts'
 import type { Hex } from '../../../../core/payments/chain/asset.ts'
 import { NOT_BROADCAST } from '../../../../core/payments/facilitators/facilitator.ts'
@@ -234,6 +236,42 @@ describe('a gas wallet whose transactions are stored in the database', () => {
     const offers = shop(stack, facilitator())
     expect((await offers.settle(...args)).outcome).to.equal('settled')
     expect((await offers.settle(...args)).outcome).to.not.equal('settled')
+  })
+
+  /** Pool that loses the database when it stores a transaction, for `outageMs`. */
+  const losingPool = (isStored: boolean, outageMs: number): Pool => {
+    let outageEnd: number | undefined
+    const query = async (text: string, values: unknown[]) => {
+      const isLost = outageEnd === undefined && text.includes('INSERT INTO hub.sent_transaction')
+      if (isLost) outageEnd = elapsedMs() + outageMs
+      const isOut = outageEnd !== undefined && elapsedMs() < outageEnd
+      if (isOut && isLost && isStored) await database.pool.query(text, values)
+      if (isOut) throw new Error('Connection terminated unexpectedly')
+      return await database.pool.query(text, values)
+    }
+    return { query, connect: () => database.pool.connect() } as unknown as Pool
+  }
+
+  for (const isStored of [false, true]) {
+    const name = isStored ? 'after' : 'before'
+    it(`settles once if the database is lost ${name} it stores a transaction`, async () => {
+      const first = await count()
+      const pool = losingPool(isStored, 700)
+      const offers = shop(stack, oneByOne(stack.facilitatorWith({ pool })))
+      const settled = await offers.settle(...(await prepare(stack)))
+      expect(settled.outcome).to.equal('settled')
+      expect(await count()).to.equal(first + 1)
+      expect((await kept()).map(({ hash }) => hash)).to.deep.equal([settled.tx])
+    })
+  }
+
+  it('leaves the outcome open if the database stays out of reach', async () => {
+    const args = await prepare(stack)
+    const quick = { pool: losingPool(true, 60_000), confirmationTimeoutMs: 600 }
+    const asked = await shop(stack, oneByOne(stack.facilitatorWith(quick))).settle(...args)
+    expect(asked.outcome).to.equal('pending')
+    const settled = await shop(stack, facilitator()).settle(...args)
+    expect(settled).to.include({ outcome: 'settled', tx: (await kept())[0]?.hash })
   })
 
   it('sends nothing that could not be stored', async () => {
