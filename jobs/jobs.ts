@@ -20,6 +20,7 @@ import { expireHolds } from '../core/ledger/expire.ts'
 import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import { extendTrees } from '../core/ledger/transparency/extend-trees.ts'
 import { cosignHeads } from '../core/ledger/transparency/witnesses.ts'
+import { pruneTransactions } from '../core/payments/facilitators/stored-outbox.ts'
 import { resolveNetworkPayments, resolvePayments } from '../core/payments/operations/resolve.ts'
 import { pruneClaims } from '../core/payments/receiving/prune-claims.ts'
 import { checkEnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
@@ -129,6 +130,7 @@ export const jobs = {
   },
   'prune-quotes': { everySeconds: 3_600, run: deleting('quotes') },
   'prune-claims': { everySeconds: 3_600, run: ({ pool }) => pruneClaims(pool) },
+  'prune-transactions': { everySeconds: 3_600, run: ({ pool }) => pruneTransactions(pool) },
   'prune-sign-ins': {
     everySeconds: 3_600,
     run: deleting('sign-in-links', 'sessions'),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { elapsedMs } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
-import type { Hex } from '../chain/asset.ts'
+import { type Hex, USDC_BASE } from '../chain/asset.ts'
 import {
   assertNotTimedOut,
   broadcastWithFreeNonce,
@@ -140,6 +140,17 @@ async function sendOnce(pool: Pool, wallet: Wallet, { call, payments }: QueuedCa
   await call.broadcast(sent)
   return { sent, isAccepted: false }
 }
+
+/**
+ * Deletes transactions on networks other than Base a day after they were stored: their payments
+ * have expired. Those on Base are deleted when their gas is posted.
+ */
+export const pruneTransactions = (pool: Pool): Promise<unknown> =>
+  pool.query(
+    `DELETE FROM hub.sent_transaction
+     WHERE chain_id <> $1 AND kept_at < now() - interval '1 day'`,
+    [USDC_BASE.chainId],
+  )
 
 async function findPending(pool: Pool, payment: Buffer): Promise<SignedTransaction | undefined> {
   const { rows } = await pool.query<TransactionRow>(
