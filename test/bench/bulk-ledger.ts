@@ -141,7 +141,8 @@ BEGIN
     at = p_start + (p_to - 1) * p_step WHERE shard = p_shard;
 END $$;
 
-CREATE FUNCTION bulk.balance(p_shard smallint, p_after bigint) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION bulk.balance(p_shard smallint, p_after bigint) RETURNS void LANGUAGE plpgsql
+AS $$ BEGIN
   WITH change AS (
     SELECT j.owner AS account, sum(CASE j.phase WHEN 1 THEN -j.amount ELSE j.rest END) AS amount
       FROM ledger.journal j WHERE j.shard = p_shard AND j.seq > p_after AND j.phase > 0 GROUP BY 1
@@ -160,4 +161,5 @@ CREATE FUNCTION bulk.balance(p_shard smallint, p_after bigint) RETURNS void LANG
       WHERE j.shard = p_shard AND j.seq > p_after AND j.phase = 0 GROUP BY 1)
   UPDATE ledger.balance b SET balance = b.balance + c.amount
     FROM (SELECT account, sum(amount)::bigint AS amount FROM change GROUP BY 1) c
-    WHERE b.account = c.account AND b.shard = p_shard $$;`
+    WHERE b.account = c.account AND b.shard = p_shard;
+END $$;`
