@@ -75,6 +75,6 @@ export interface Job {
    * @defaultValue 300
    */
   readonly deadlineSeconds?: number | undefined
-  /** @param stopping aborts when this process stops */
+  /** @param stopping aborts when this process stops, or its run was given to another one */
   readonly run: (deps: JobDeps, stopping: AbortSignal) => Promise<unknown>
 }

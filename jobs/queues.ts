@@ -27,7 +27,9 @@ export async function workQueues(deps: QueueDeps, stopping: AbortSignal): Promis
   const signer = new WebhookSigner(secretKeys.of('webhooks'))
   const deliveries = egress && new Deliveries({ ...deps, egress, signer })
   const writeExport = () =>
-    runExclusively(pool, 'write-exports', () => writeNextExport(deps, stopping))
+    runExclusively(pool, 'write-exports', (lost) =>
+      writeNextExport(deps, AbortSignal.any([stopping, lost])),
+    )
 
   /** @param work handles due items and returns how many */
   async function workQueue(job: string, work: () => Promise<number | undefined>): Promise<void> {

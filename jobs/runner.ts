@@ -68,20 +68,21 @@ export class Runner {
       Math.min(job.everySeconds * share, maxSeconds),
     )
     if (!hasQueue) await this.#boss.createQueue(name, { policy: 'stately', ...limits })
-    await this.#boss.work(name, { pollingIntervalSeconds }, () => this.#run(name))
+    await this.#boss.work(name, { pollingIntervalSeconds }, ([run]) => this.#run(name, run!.signal))
     await this.#boss.send(name, {}, limits)
     // Restarts a job whose process died before it sent the next run.
     await this.#boss.schedule(name, '*/5 * * * *', {}, limits)
   }
 
-  async #run(name: string): Promise<void> {
+  /** @param lost aborts when another process may have started the job: this run must stop */
+  async #run(name: string, lost: AbortSignal): Promise<void> {
     const job = this.#jobs.get(name)
     if (!job) return this.#boss.unschedule(name)
     const { log } = this.#deps
     const startedAt = elapsedMs()
     let ok = false
     try {
-      await job.run(this.#deps, this.#stopping)
+      await job.run(this.#deps, AbortSignal.any([this.#stopping, lost]))
       ok = true
       outagesOf(log).succeed(`job ${name}`)
     } catch (err) {

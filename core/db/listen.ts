@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg'
 import { pause } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { logFailure } from '../outages.ts'
+import { reconnectPauseMs } from './reconnect-pause.ts'
 
 export interface ChannelListener {
   readonly channel: string
@@ -14,7 +15,8 @@ export interface ChannelListener {
   readonly onLost?: () => void
 }
 
-const BACK_OFF_MS = [100, 1_000, 5_000, 30_000] as const
+/** Pause after a connection that had listened. */
+const RECONNECT_MS = 100
 
 /** Listens on a channel with a connection of its own until the signal aborts; reconnects. */
 export async function listenOnChannel(
@@ -23,14 +25,14 @@ export async function listenOnChannel(
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
-  let failures = 0
   while (!signal.aborted) {
     let client: PoolClient | undefined
+    let hasListened = false
     try {
       client = await pool.connect()
       client.on('notification', ({ payload }) => onNotify(payload))
       await client.query(`LISTEN ${channel}`)
-      failures = 0
+      hasListened = true
       onListening()
       await once(client, 'end', { signal })
     } catch (err) {
@@ -40,6 +42,6 @@ export async function listenOnChannel(
       onLost?.()
       client?.release(true)
     }
-    await pause(BACK_OFF_MS[failures++] ?? BACK_OFF_MS.at(-1)!, signal)
+    await pause(hasListened ? RECONNECT_MS : reconnectPauseMs(), signal)
   }
 }

@@ -7,7 +7,7 @@ import { inTransaction } from '../db/transaction.ts'
 import { IdSet } from '../ledger/export/id-set.ts'
 import { type ExportPosition, writeExport } from '../ledger/export/writer.ts'
 import type { Log } from '../log.ts'
-import { logFailure } from '../outages.ts'
+import { isDatabaseDown, logFailure } from '../outages.ts'
 import { claimNextExport, type ExportWork, readParts } from './export-requests.ts'
 
 const compress = promisify(gzip)
@@ -60,7 +60,7 @@ export async function writeNextExport(
 /** Returns true for lost connections and conflicts with another process writing the same part. */
 const isTransient = (error: unknown): boolean => {
   const { code } = error as { code?: unknown }
-  return typeof code === 'string' && /^(?:08|23505|25|40|53|55|57|ECONN|EPIPE)/.test(code)
+  return isDatabaseDown(error) || (typeof code === 'string' && /^(?:23505|25|40|55|57)/.test(code))
 }
 
 /** @returns true if the export is complete, false if interrupted by `stopping` */

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { expect } from 'chai'
 import { PgBoss } from 'pg-boss'
 import { sleep } from '../../core/clock.ts'
@@ -77,6 +78,26 @@ describe('the runner of jobs', () => {
       [NAME],
     )
     expect(rows, 'the run that never ended').to.have.length(1)
+  })
+
+  it('stops a run that another process has taken over, once it can know', async function () {
+    this.timeout(120_000)
+    const [first, second] = [await open(), await open()]
+    const started = Promise.withResolvers<void>()
+    const stopped = Promise.withResolvers<void>()
+    const untilStopped = async (_: JobDeps, stopping: AbortSignal) => {
+      started.resolve()
+      await once(stopping, 'abort')
+      stopped.resolve()
+    }
+    await first.runner.put({ [NAME]: { everySeconds: 1, run: untilStopped } })
+    await started.promise
+    first.die() // the connections of this process alone, as in a failover
+    const again = Promise.withResolvers<void>()
+    await second.runner.put({ [NAME]: { everySeconds: 3_600, run: async () => again.resolve() } })
+    await again.promise
+    first.revive()
+    await stopped.promise
   })
 
   it('runs a job again soon that ended while the database was out of reach', async function () {

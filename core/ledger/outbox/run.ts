@@ -2,8 +2,9 @@ import type { Pool } from 'pg'
 import { elapsedMs, pause } from '../../clock.ts'
 import { openWorkerPools } from '../../db/citus/worker-pools.ts'
 import { listenOnChannel } from '../../db/listen.ts'
+import { reconnectPauseMs } from '../../db/reconnect-pause.ts'
 import type { Log } from '../../log.ts'
-import { logFailure } from '../../outages.ts'
+import { isDatabaseDown, logFailure } from '../../outages.ts'
 import { advance, enroll, PAGE_MAX, PageFailed, type Subscriber } from './subscriber.ts'
 
 export interface RunOptions {
@@ -22,6 +23,7 @@ const PAUSE_FACTOR = 10
 /** Pause for each entry of a partial page: few large pages are cheaper. */
 const PAUSE_ENTRY_MS = 5
 const PAUSE_MS = { min: 100, max: 1_000 } as const
+/** Pauses after failures of a working database, such as entries that cannot be handled. */
 const BACK_OFF_MS = [100, 1_000, 5_000, 30_000] as const
 
 /**
@@ -83,7 +85,9 @@ async function runSubscriber(
       const failed = error instanceof PageFailed ? error.page.to - error.page.from + 1n : 1n
       if (failed > 1n) size = failed / 2n
       else {
-        const retryMs = BACK_OFF_MS[failures++] ?? BACK_OFF_MS.at(-1)!
+        const retryMs = isDatabaseDown(error)
+          ? reconnectPauseMs()
+          : (BACK_OFF_MS[failures++] ?? BACK_OFF_MS.at(-1)!)
         const level = error instanceof PageFailed ? 'error' : 'warn'
         const place = { subscriber: subscriber.name, shard, retryMs }
         logFailure(log, level, { err: error, ...place }, 'ledger subscriber failed')

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { expect } from 'chai'
 import { runExclusively } from '../../../core/db/run-exclusively.ts'
+import { isDatabaseDown } from '../../../core/outages.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 describe('exclusive work', () => {
@@ -23,14 +25,28 @@ describe('exclusive work', () => {
     expect(await done('a')).to.equal('done')
   })
 
-  it('is possible again after the connection of its holder is lost', async () => {
-    const killed = runExclusively(database.pool, 'a', () =>
-      database.admin.query(
-        `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
-         WHERE locktype = 'advisory' AND objid = hashtext('a')::bigint & 4294967295`,
-      ),
+  const killHolder = () =>
+    database.admin.query(
+      `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
+       WHERE locktype = 'advisory' AND objid = hashtext('a')::bigint & 4294967295`,
     )
+
+  it('is possible again after the connection of its holder is lost', async () => {
+    const killed = runExclusively(database.pool, 'a', killHolder)
     expect(await killed.catch(() => 'gone')).to.equal('gone')
     expect(await done('a')).to.equal('done')
+  })
+
+  it('learns at once that it is no longer exclusive', async () => {
+    const overlapping = runExclusively(database.pool, 'a', async (lost) => {
+      const aborted = once(lost, 'abort')
+      await killHolder()
+      await aborted
+      expect(await done('a')).to.equal('done')
+    })
+    const error: unknown = await overlapping.catch((err: unknown) => err)
+    expect(isDatabaseDown(error), String(error)).to.equal(true)
+    const kept = await runExclusively(database.pool, 'a', async (lost) => lost.aborted)
+    expect(kept).to.equal(false)
   })
 })
