@@ -29,7 +29,7 @@ const QUIET_MS = 300
 /** Maximum duration of one survey in the page, and interval of network checks. */
 const SURVEY_MS = 1_000
 const POLL_MS = 50
-/** Time after which a page that never becomes quiet, such as a clock, is read as it is. */
+/** Time from loading or a scroll after which a page never quiet, such as a clock, is read. */
 const SETTLE_MS = 6_000
 /** Maximum wait for the selector `waitFor`. */
 const WAIT_FOR_MS = 10_000
@@ -204,20 +204,22 @@ export class Visit {
   /** Waits until the page is quiet, and scrolls to its end as long as it grows. */
   async #settle(): Promise<void> {
     const { waitFor = null } = this.#request
-    const start = elapsedMs()
     const last = this.#request.end - READ_MS
+    const found = elapsedMs() + WAIT_FOR_MS
+    let start = elapsedMs()
     let height = VIEWPORT.height
     for (let scrolls = 0; ; ) {
       const page = await this.#unlessFailed(this.#survey(waitFor, last))
       const now = elapsedMs()
       if (now > last) return page?.state === 'loading' ? this.fail('upstream_timeout') : undefined
       const isLate = now > start + SETTLE_MS && page !== undefined && page.state !== 'loading'
-      const isFound = page?.found || now > start + WAIT_FOR_MS
+      const isFound = page?.found || now > found
       if ((isLate || this.#isQuiet(page)) && isFound) {
         if (isLate || scrolls === SCROLLS_MAX || page.height <= height) return
         height = page.height
         scrolls += 1
         await this.#unlessFailed(this.#world.call(scrollDown, SCREENS_MAX).catch(ignore))
+        start = elapsedMs()
       }
       await this.#unlessFailed(this.#awaitQuietNetwork())
     }

@@ -59,21 +59,25 @@ export async function survey(
   }
 }
 
-/** Scrolls to the end, a screen at a time, so that lazy content is loaded. */
+/**
+ * Scrolls to the end, a screen at a time, so that lazy content is loaded. Counts as a change:
+ * many pages wait a fraction of a second before they load what comes next.
+ */
 export async function scrollDown(screens: number): Promise<void> {
   const world = globalThis as unknown as World
   const page = world.document
   const frame = (): Promise<void> =>
     new Promise((resolve) => {
       world.requestAnimationFrame(resolve)
-      setTimeout(resolve, 100)
+      setTimeout(resolve, 500) // if the tab draws no frames
     })
   for (let screen = 0; screen < screens; screen++) {
     const before = page.scrollingElement?.scrollTop ?? 0
     world.scrollTo({ top: before + world.innerHeight, behavior: 'instant' })
     await frame()
-    if ((page.scrollingElement?.scrollTop ?? 0) === before) return
+    if ((page.scrollingElement?.scrollTop ?? 0) === before) break
   }
   world.scrollTo({ top: page.scrollingElement?.scrollHeight ?? 0, behavior: 'instant' })
   await frame()
+  if (world.hubChange) world.hubChange.at = performance.now()
 }
