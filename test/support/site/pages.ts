@@ -82,7 +82,7 @@ const SCROLL = `<main><article><h1>Ships below the quay</h1><div id="list"></div
   new IntersectionObserver(async ([end]) => {
     if (!end.isIntersecting || busy || batch === 4) return
     busy = true
-    await new Promise((resolve) => setTimeout(resolve, 200)) // as many pages do
+    await new Promise((resolve) => setTimeout(resolve, 100)) // as many pages do
     const text = await (await fetch('/api/batch/' + batch++)).text()
     list.insertAdjacentHTML('beforeend', '<p style="min-height:1500px">' + text + '</p>')
     busy = false
