@@ -101,6 +101,57 @@ describe('an x402 payment whose process is gone between its work and its settlem
     expect([work.done, await paid()]).to.deep.equal([1, PRICE])
   })
 
+  it('is settled by its next repetition if nothing is known to be sent', async () => {
+    const payment = await sign()
+    const settle = facilitator().settle
+    const failing = () => Promise.reject(new Error('nobody responds'))
+    const known = async () => {
+      const { rows } = await hub().hub.pool.query(
+        'SELECT state, transaction FROM hub.payment_claim WHERE payer = $1',
+        [eve.address.toLowerCase()],
+      )
+      return rows
+    }
+    /** The chain is asked once a second. */
+    const isAsked = () =>
+      hub().hub.pool.query(`UPDATE hub.payment_claim SET changed_at = now() - interval '2 seconds'`)
+    facilitator().settle = failing
+    for (let i = 0; i < 2; i++) {
+      const open = await send(payment)
+      await isAsked()
+      expect([open.status, open.body['code']]).to.deep.equal([202, 'payment_pending'])
+      expect(open.headers).to.have.property('retry-after')
+      expect(await known()).to.deep.equal([{ state: 'pending', transaction: null }])
+    }
+    facilitator().settle = settle
+    const [one, two] = await Promise.all([send(payment), send(payment)])
+    const paidBy = [one, two].find(({ status }) => status === 200)!
+    expect(paidBy.body).to.deep.equal({ done: 1 })
+    assertReplayed(await send(payment), paidBy)
+    expect([work.done, await paid()]).to.deep.equal([1, PRICE])
+  })
+
+  it('buys its credits by its next repetition if nothing is known to be sent', async () => {
+    const bob = await hub().agent()
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('5') })
+    const buy = (headers: Record<string, string> = {}, purchase = 'unsent') =>
+      ask(hub().url, '/v1/credits/purchase', {
+        key: bob.apiKey,
+        body: { amount_microdollars: 5_000_000, purchase_id: purchase },
+        headers,
+      })
+    const payment = { 'payment-signature': await payFor(eve, hub().url, await buy()) }
+    const { settle } = facilitator()
+    facilitator().settle = () => Promise.reject(new Error('nobody responds'))
+    expect((await buy(payment)).status).to.equal(202)
+    facilitator().settle = settle
+    const other = { 'payment-signature': await payFor(eve, hub().url, await buy({}, 'other')) }
+    expect((await buy(other)).body).to.include({ state: 'pending' })
+    await eventually(async () => (await buy(payment)).status === 201)
+    expect((await buy(other)).status).to.equal(201)
+    expect(await hub().balance(bob.keyId)).to.equal(usd('5'))
+  })
+
   it('pays for new work if its settlement had begun and its response is not stored', async () => {
     work.answer = () => ({ text: LARGE })
     const payment = await sign()

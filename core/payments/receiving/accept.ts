@@ -1,5 +1,5 @@
 import { Fault } from '../../errors.ts'
-import { ApprovalInUse, type Claim, type Purchase } from './claim.ts'
+import { ApprovalInUse, type Claim, isUnsent, type Purchase } from './claim.ts'
 import type { Claims } from './claims.ts'
 import {
   BadPayment,
@@ -32,7 +32,8 @@ import { sponsoredApprovalOf } from './sponsored-approval.ts'
  * its payer is not charged twice.
  * @param header value of PAYMENT-SIGNATURE or X-PAYMENT, or credential of MPP
  * @param needSeconds minimum remaining validity of the signature: the time left for the work
- * @param found claim of the payment of a call, which is looked up before funds are needed
+ * @param found claim of the payment, if it was looked up before; it may be settled again if nothing
+ *   is known to be sent
  * @throws PaymentRefused
  * @throws Fault `facilitator_unavailable` if the payment cannot be verified
  * @throws Fault `payment_identifier_reused`
@@ -50,14 +51,15 @@ export async function acceptPayment(
   const key = paymentKey(payment)
   const isCall = purchase.purpose === 'call'
   const [known, upfront] = await Promise.all([
-    isCall ? found : claims.find(key, identifier),
+    isCall || found ? found : claims.find(key, identifier),
     isCall ? mustPayUpfront(claims, key, terms) : (terms.upfront ?? false),
   ])
-  const mayBeTaken = known?.state === 'released' || known?.state === 'claimed'
+  const isReleased = known?.state === 'released'
+  const mayBeTaken = isReleased || known?.state === 'claimed' || (found && isUnsent(found))
   if (known && !mayBeTaken) return { repeated: known }
   const first = acceptTerms(offers, payment, terms, upfront)
   if (!first) {
-    if (known?.state === 'claimed') return { repeated: known }
+    if (known && !isReleased) return { repeated: known }
     const reason = upfront ? upfrontReason(terms) : 'no_matching_payment_requirements'
     throw new PaymentRefused(reason, upfront)
   }

@@ -95,6 +95,13 @@ export const REFUND_HOURS = 24
 /** Failed payments allowed per named purchase. */
 const ATTEMPTS_MAX = 32
 
+/**
+ * True if a settlement began and nothing is known to be sent: the same payment may be settled
+ * again, which takes it once, because the chain accepts a nonce once.
+ */
+export const isUnsent = ({ state, transaction, mayBeSent }: Claim): boolean =>
+  state === 'pending' && transaction === null && mayBeSent
+
 /** True if the payment is no longer expected, though it may still be settled. */
 export const isClosed = ({ state }: Pick<Claim, 'state'>): boolean =>
   state === 'failed' || state === 'released'
@@ -204,9 +211,10 @@ export async function insertClaim(
 }
 
 /**
- * Takes the claim of the same purchase over from a process that is gone; undefined if it is another
- * purchase, or not gone. A permit does not continue the claim of an exact payment, nor the reverse.
- * A call whose settlement has begun stays the call that is paid for.
+ * Takes the claim of the same purchase over from a process that is gone, or one whose settlement
+ * ended before anything is known to be sent; undefined for any other. A permit does not continue
+ * the claim of an exact payment, nor the reverse. A call whose settlement has begun stays the call
+ * that is paid for.
  */
 export async function takeOverClaim(
   on: Pick<Pool, 'query'>,
@@ -215,11 +223,13 @@ export async function takeOverClaim(
   process: string,
 ): Promise<Claim | undefined> {
   const { rows } = await on.query<ClaimRow>(
-    `UPDATE hub.payment_claim SET process = $6, working_until = NULL, changed_at = now(),
+    `UPDATE hub.payment_claim SET state = 'claimed', process = $6, working_until = NULL,
+       changed_at = now(),
        call = CASE WHEN settling THEN call ELSE $7 END
-     WHERE ${IS_KEY} AND id = $5 AND state = 'claimed' AND request_hash = $8
+     WHERE ${IS_KEY} AND id = $5 AND request_hash = $8
        AND client IS NOT DISTINCT FROM $9 AND authorized IS NOT DISTINCT FROM $10
-       AND hub.is_gone(process, $6)
+       AND CASE state WHEN 'claimed' THEN hub.is_gone(process, $6)
+         WHEN 'pending' THEN settling AND transaction IS NULL AND NOT deposited ELSE false END
      RETURNING ${CLAIM_COLUMNS}`,
     [...keyValues(key), id, process, call ?? null, requestHash, client ?? null, authorized ?? null],
   )

@@ -17,6 +17,7 @@ import {
   insertClaim,
   isClosed,
   isSameKey,
+  isUnsent,
   keyValues,
   type Purchase,
   SELECT_CLAIM,
@@ -66,8 +67,9 @@ export class Claims {
 
   /**
    * Claims a payment, or returns its existing claim, or that of another payment of a named
-   * purchase. If a process that is gone had claimed this payment for the same purchase, it is taken
-   * over: it is as good as new, and keeps its id, under which it may be posted.
+   * purchase. If a process that is gone had claimed this payment for the same purchase, or it is
+   * not known to be sent, it is taken over: it is as good as new, and keeps its id, under which it
+   * may be posted.
    * @throws ApprovalInUse
    */
   async claim(key: PaymentKey, purchase: Purchase): Promise<ClaimResult> {
@@ -142,9 +144,9 @@ export class Claims {
     return rowCount === 1
   }
 
-  /** Takes a claim over from a process that is gone. Undefined for that of another purchase. */
+  /** Takes a claim over, as `takeOverClaim`. */
   async #takeOver(claim: Claim, purchase: Purchase): Promise<Claim | undefined> {
-    if (claim.state !== 'claimed') return undefined
+    if (claim.state !== 'claimed' && !isUnsent(claim)) return undefined
     return await takeOverClaim(this.#pool, claim, purchase, this.#lease.id).catch((error) => {
       // It may be taken over nevertheless.
       if (!claim.mayBeSent) void this.release(claim)

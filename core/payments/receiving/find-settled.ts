@@ -10,7 +10,7 @@ import {
   type VerdictDeps,
 } from '../chain/verdict.ts'
 import { chainOf, type PaymentChains } from '../networks.ts'
-import type { Claim } from './claim.ts'
+import { type Claim, isUnsent } from './claim.ts'
 import type { Claims } from './claims.ts'
 import { postPayment } from './post-payment.ts'
 
@@ -47,16 +47,24 @@ const IN_A_BLOCK = 1n
 /**
  * Asks the chain for a pending payment, so that its payer need not wait for the job. One that is in
  * a block is posted as after its settlement. A payment is looked up once a second at most.
- * @returns the claim, which is settled if the payment was found
+ * @returns the claim, which is settled if the payment was found; `isUnsent` is true if the chain
+ *   does not show it and nothing is known to be sent, so that it may be settled again
  */
-export const findSettled = async (deps: FindDeps, claim: Claim): Promise<Claim> =>
-  claim.state === 'pending'
-    ? ((await withTimeout(CHAIN_TIMEOUT_MS, postIfTaken(deps, claim))) ?? claim)
-    : claim
+export async function findSettled(
+  deps: FindDeps,
+  claim: Claim,
+): Promise<{ readonly claim: Claim; readonly isUnsent: boolean }> {
+  const found =
+    claim.state === 'pending'
+      ? await withTimeout(CHAIN_TIMEOUT_MS, postIfTaken(deps, claim))
+      : undefined
+  return { claim: found ?? claim, isUnsent: found !== undefined && isUnsent(found) }
+}
 
-async function postIfTaken(deps: FindDeps, claim: Claim): Promise<Claim> {
+/** @returns undefined if it was looked up a second ago */
+async function postIfTaken(deps: FindDeps, claim: Claim): Promise<Claim | undefined> {
   const { ledger, claims } = deps
-  if (!(await claims.takePending(claim))) return claim
+  if (!(await claims.takePending(claim))) return undefined
   const { network } = claim.key
   const node = { chain: chainOf(deps, network), asset: assetOf(network), finality: IN_A_BLOCK }
   const verdict = await judgeClaim(node, claim)

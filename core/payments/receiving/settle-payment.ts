@@ -3,7 +3,7 @@ import { Fault } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import { logFailure, outagesOf } from '../../outages.ts'
-import type { Hex } from '../chain/asset.ts'
+import { assetOf, type Hex } from '../chain/asset.ts'
 import { blockBefore } from '../chain/verdict.ts'
 import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
 import { chainOf, componentOn, type PaymentChains } from '../networks.ts'
@@ -12,6 +12,7 @@ import type { Claims } from './claims.ts'
 import type { Offers, Payment, Settlement } from './offers.ts'
 import { postPayment } from './post-payment.ts'
 import { NONCE_USED, REASONS_TO_ASK, UNUSABLE_REASONS } from './refusal-reasons.ts'
+import { asPending } from './settlement.ts'
 
 export interface AcceptDeps extends PaymentChains {
   readonly ledger: Ledger
@@ -143,7 +144,11 @@ export async function settlePayment(
     // The payer must learn the outcome, not of the database; the job asks the chain.
     logFailure(log, 'error', { err, claim: claim.id, tx }, 'failed to store a payment outcome')
   }
-  return { ...settled, booked: false }
+  const told =
+    outcome === 'failed' && claim.mayBeSent
+      ? asPending(settled, assetOf(claim.key.network))
+      : settled
+  return { ...told, booked: false }
 }
 
 const RETRY_MS = 1_000

@@ -1,6 +1,6 @@
 import { encodePaymentResponseHeader } from '@x402/core/http'
 import { SettleError, type SettleResponse } from '@x402/core/types'
-import type { Hex, Network } from '../chain/asset.ts'
+import type { Asset, Hex, Network } from '../chain/asset.ts'
 import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
 import type { Payment } from './payment.ts'
 import { transferOf } from './transfer-fields.ts'
@@ -108,6 +108,20 @@ export function toSettlement(
     ),
   }
 }
+
+/** Settlement of a payment that an earlier attempt may have sent, whatever this one reports. */
+export const asPending = (
+  settled: Settlement,
+  { network }: Pick<Asset, 'network'>,
+): Settlement => ({
+  ...settled,
+  outcome: 'pending',
+  responseHeader: encodePaymentResponseHeader({
+    ...refusedResponse(network, PENDING, 'No response yet.'),
+    transaction: settled.tx ?? '',
+    payer: settled.payer,
+  }),
+})
 
 function outcomeOf({ success, errorReason = '' }: SettleResponse, hasHash: boolean) {
   if (success) return hasHash ? 'settled' : 'pending'

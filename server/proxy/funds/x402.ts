@@ -134,11 +134,11 @@ export async function resumeClaim(
   presented: Claim,
   priced: PricedCall,
 ): Promise<Pick<Attempt, 'replayable' | 'prepaid'>> {
-  const claim = await findSettled(deps, presented)
+  const { claim, isUnsent } = await findSettled(deps, presented)
   const { state, transaction } = claim
   const extras = { reason: 'payment_already_claimed', transaction }
-  if (state === 'claimed') {
-    // Takes the claim over if its process is gone.
+  if (state === 'claimed' || isUnsent) {
+    // Takes the claim over if its process is gone, or ended its settlement before it was sent.
     const accepted = await accept(deps, priced, priced.request.payment!, claim)
     if ('repeated' in accepted) {
       return { prepaid: await resumeConcurrent(deps, accepted.repeated, priced) }
@@ -161,15 +161,16 @@ export async function resumeClaim(
 }
 
 /**
- * Settles a payment whose settlement a process had begun that is gone: for the same amount, because
- * the first may have been sent, and without doing the work again if its response is stored.
+ * Settles a payment whose settlement had begun: for the same amount, because the first may have
+ * been sent, and without doing the work again if its response is stored or delivered.
  */
 async function continueSettlement(
   deps: CallDeps,
   accepted: AcceptedPayment,
   priced: PricedCall,
 ): ReturnType<typeof resumeClaim> {
-  if (!(await deps.responses.find(accepted.claim.id))) {
+  const { deliveredAt, id } = accepted.claim
+  if (!deliveredAt && !(await deps.responses.find(id))) {
     return { prepaid: await settleUpfront(deps, accepted, priced) }
   }
   const settled = await settlePayment(deps, { ...accepted, isServed: true })

@@ -134,16 +134,14 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   }
   const requestHash = createHash('sha256').update(`${buyer.keyId}\n${amount}`).digest()
   const payee = buyer.credits.code
-  const accepted = await acceptPayment(deps, order.payment, terms, {
-    id,
-    purpose: 'credits',
-    requestHash,
-    payee,
-    commissionBps: 0,
-  }).catch(async (error: unknown) => {
-    throw error instanceof PaymentRefused ? await refuse('payment_invalid', error.reason) : error
-  })
-  if ('repeated' in accepted) return replayPurchase(deps, order, accepted.repeated, requestHash)
+  const bought = { id, purpose: 'credits', requestHash, payee, commissionBps: 0 } as const
+  const { payment } = order
+  const accept = (found?: Claim) =>
+    acceptPayment(deps, payment, terms, bought, 0, found).catch(async (error: unknown) => {
+      throw error instanceof PaymentRefused ? await refuse('payment_invalid', error.reason) : error
+    })
+  const accepted = await acceptOrFind(deps, accept, requestHash)
+  if ('repeated' in accepted) return purchaseReply(deps, order, accepted.repeated)
   const { claim } = accepted
   const settled = await settlePayment(deps, { ...accepted, isServed: true })
   const { outcome, tx, reason } = settled
@@ -183,24 +181,30 @@ async function claimPurchaseId(
   throw new Fault('idempotency_key_reused', `The purchase_id ${name} was used for another amount.`)
 }
 
-/** Replies to a repeated payment. Rejects it if the earlier use was not this purchase. */
-async function replayPurchase(
+/**
+ * Accepts a payment; a repeated one only if nothing is known to be sent, so that it is settled
+ * again. Rejects it if the earlier use was not this purchase.
+ */
+async function acceptOrFind(
   deps: CreditsDeps,
-  order: PurchaseOrder,
-  claim: Claim,
+  accept: (found?: Claim) => ReturnType<typeof acceptPayment>,
   requestHash: Buffer,
-): Promise<RestReply> {
-  if (!claim.requestHash.equals(requestHash) || claim.state === 'failed') {
+): ReturnType<typeof acceptPayment> {
+  const accepted = await accept()
+  if (!('repeated' in accepted)) return accepted
+  const { repeated } = accepted
+  if (!repeated.requestHash.equals(requestHash) || repeated.state === 'failed') {
     throw new Fault('payment_replayed')
   }
-  return repeatReply(deps, order, claim)
+  const { claim, isUnsent } = await findSettled(deps, repeated)
+  return isUnsent ? await accept(claim) : { repeated: claim }
 }
 
 const repeatReply = async (
   deps: CreditsDeps,
   order: PurchaseOrder,
   claim: Claim,
-): Promise<RestReply> => purchaseReply(deps, order, await findSettled(deps, claim))
+): Promise<RestReply> => purchaseReply(deps, order, (await findSettled(deps, claim)).claim)
 
 /** @param settlement if the payment was settled now */
 async function purchaseReply(

@@ -170,6 +170,26 @@ describe('the claim of a process that is gone', () => {
       expect(await use.claims.claim(key, call(authorized))).to.include({ isNew: true })
     }
   })
+  it('is taken over if its settlement ended and nothing is known to be sent', async () => {
+    const end = async (key: ReturnType<typeof payment>, isBegun: boolean, transaction?: string) => {
+      const { claim } = await use.claims.claim(key, call(null))
+      if (isBegun) await use.claims.beginSettlement(claim)
+      await use.claims.conclude(key, 'pending', transaction)
+    }
+    for (const [isBegun, transaction, isNew] of [
+      [true, undefined, true],
+      [true, `0x${'a'.repeat(64)}`, false],
+      [false, undefined, false],
+    ] as const) {
+      const key = payment()
+      await end(key, isBegun, transaction)
+      expect(await use.claims.claim(key, { ...call(null), requestHash: Buffer.alloc(32, 9) }))
+        .to.include({ isNew: false })
+        .and.have.nested.property('claim.state', 'pending')
+      const both = await Promise.all([1, 2].map(() => use.claims.claim(key, call(null))))
+      expect(both.filter((each) => each.isNew)).to.have.length(isNew ? 1 : 0)
+    }
+  })
   it('is not taken over by another payment of the same named purchase', async () => {
     const [first, second] = [payment(), payment()]
     const named = { ...purchase(), id: uuidv7(systemClock.now().getTime()) }
