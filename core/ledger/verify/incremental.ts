@@ -12,19 +12,12 @@ import {
   signedBalancesCheck,
   type TrustAnchors,
 } from './checkpoints.ts'
-import {
-  balanceChecks,
-  balanceSumChecks,
-  orderChecks,
-  outcomeChecks,
-  periodChecks,
-  rowChecks,
-  shardScope,
-} from './checks.ts'
+import { balanceChecks, balanceSumChecks, periodChecks, shardScope } from './checks.ts'
 import { Findings, type Verification } from './findings.ts'
 import { computeRoot } from './merkle-tree.ts'
 import { readPeriods } from './parts.ts'
 import { inSnapshot, runChecks } from './run-checks.ts'
+import { checkNewEntries } from './screen.ts'
 import { signNewHeads } from './sign-heads.ts'
 import { addCheckpoint, restoreCheckpoint } from './store-checkpoint.ts'
 
@@ -227,16 +220,8 @@ async function checkRows(
   }
   // Statistics of a young journal make a sequential scan look cheap.
   await client.query('SET LOCAL enable_seqscan = off')
-  await runChecks(
-    client,
-    {
-      ...rowChecks(scope),
-      ...orderChecks(scope),
-      ...outcomeChecks(scope),
-      ...periodChecks(scope, await readPeriods(client)),
-    },
-    findings,
-  )
+  await checkNewEntries(client, { shard, scope }, findings)
+  await runChecks(client, periodChecks(scope, await readPeriods(client)), findings)
 }
 
 /** Returns the head and the end of the run: the head if it is near, else the end of a seal. */
