@@ -7,8 +7,9 @@ import {
   type FaultWindow,
   type LoggedRequest,
 } from './request-log.ts'
+import { slownessOf } from './slowness.ts'
 
-/** Time after a repair in which its fault still explains an answer. */
+/** Time after a repair in which its fault still explains an answer, on an idle machine. */
 const AFTERMATH_MS = 15_000
 /** Time in which sellers send the transactions again that a stopped node has lost. */
 const SELLER_AFTERMATH_MS = 120_000
@@ -58,6 +59,15 @@ const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
   'webhooks are refused': [],
 }
 
+/** Answers of a request that exceeded a limit of time, which on a slow machine needs no fault. */
+const TIMEOUTS: ReadonlySet<string> = new Set([
+  '503 facilitator_unavailable',
+  '503 chain_unavailable',
+  '503 service_unavailable',
+])
+/** Slowness from which a request that usually takes a tenth of its limit may exceed it. */
+const SLOW = 4
+
 /**
  * Answers that follow from an earlier attempt that was cut off or left open. A seller that was paid
  * by it refuses the same payment, and one of MPP is not asked again.
@@ -80,13 +90,15 @@ function concerns(fault: string, { network }: LoggedRequest): boolean {
 }
 
 /** Every lost connection and every 5xx, 202, 409 and 410 has a cause that explains it. */
-export function checkExplanations({ requests, faults }: ClientLog): string[] {
+export function checkExplanations(log: ClientLog): string[] {
+  const { requests, faults } = log
+  const slowness = slownessOf(log)
   return requests.flatMap((request) =>
     request.attempts.flatMap((attempt, n) => {
       const answer = describe(attempt)
       if (answer === undefined || (request.kind === 'sign-in' && attempt.status === 202)) return []
       const earlier = request.attempts.slice(0, n)
-      if (isExplained(answer, attempt, { request, earlier, faults })) return []
+      if (isExplained(answer, attempt, { request, earlier, faults, slowness })) return []
       const at = new Date(attempt.sentAt).toISOString()
       return [`unexplained ${answer} of ${request.kind} request ${request.id} at ${at}`]
     }),
@@ -106,18 +118,21 @@ interface Circumstances {
   readonly request: LoggedRequest
   readonly earlier: readonly Attempt[]
   readonly faults: readonly FaultWindow[]
+  readonly slowness: number
 }
 
 function isExplained(
   answer: string,
   { sentAt, endedAt = sentAt }: Attempt,
-  { request, earlier, faults }: Circumstances,
+  { request, earlier, faults, slowness }: Circumstances,
 ): boolean {
   if (request.kind === 'external' && request.seller !== 'honest' && SELLER.test(answer)) return true
   if (CONTINUED.has(answer) && earlier.some((each) => describe(each) !== undefined)) return true
   return faults.some(({ name, begunAt, backAt }) => {
-    const aftermathMs = SELLER.test(answer) ? SELLER_AFTERMATH_MS : AFTERMATH_MS
+    const aftermathMs = SELLER.test(answer) ? SELLER_AFTERMATH_MS : slowness * AFTERMATH_MS
     const isDuring = endedAt >= begunAt && sentAt <= backAt + aftermathMs
-    return isDuring && concerns(name, request) && EXPLAINED[name as FaultName].includes(answer)
+    const isSlow = slowness >= SLOW && TIMEOUTS.has(answer)
+    const explains = isSlow || EXPLAINED[name as FaultName].includes(answer)
+    return isDuring && concerns(name, request) && explains
   })
 }

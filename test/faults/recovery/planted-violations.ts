@@ -129,12 +129,18 @@ export const PLANTED_VIOLATIONS: Readonly<Record<string, Planted>> = {
     finds: /^free quota charged for/m,
   },
   'a payment that waits for the chain of another network': {
-    plant: request(isX402, (one, { faults }) => {
-      const at = faults.find(({ name }) => name === 'SIGSTOP of the second chain')!.backAt
-      const attempt = { sentAt: at, endedAt: at, status: 503, ...problem('chain_unavailable') }
-      return { ...one, attempts: [attempt, ...one.attempts] }
-    }),
-    finds: /^unexplained 503 chain_unavailable/m,
+    plant: (evidence) => {
+      const isOther = ({ name }: { readonly name: string }) =>
+        name === 'SIGSTOP of the second chain'
+      const faults = evidence.log.faults.filter(isOther)
+      const planted = request(isX402, (one) => {
+        const at = faults[0]!.backAt
+        const attempt = { sentAt: at, endedAt: at, status: 503, ...problem('chain_unavailable') }
+        return { ...one, id: 'planted', attempts: [attempt, ...one.attempts] }
+      })
+      return planted({ ...evidence, log: { ...evidence.log, faults } })
+    },
+    finds: /^unexplained 503 chain_unavailable of x402 request planted/m,
   },
   'a call that was delivered for nothing': {
     plant: entryOf(isCredits, -1_000n),

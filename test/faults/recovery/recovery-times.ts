@@ -108,11 +108,15 @@ const FINAL_ANSWER_DEFAULT_MS = 5_000
 /** Milliseconds within which the calls of a killed hub succeed again. */
 const INTERRUPTION_MS: Readonly<Record<string, number>> = { 'kill -9 of the hub': 3_000 }
 
-/** Returns one line per measurement whose median exceeds its target. */
-export function findSlowRecoveries(all: readonly RecoveryTimes[]): string[] {
+/**
+ * Returns one line per measurement whose median exceeds its target.
+ * @param slowness of the machine, by which targets are multiplied
+ */
+export function findSlowRecoveries(all: readonly RecoveryTimes[], slowness: number): string[] {
   return all.flatMap(({ fault, calls, interruptions, finalAnswers }) => {
-    const answerTargetMs = FINAL_ANSWER_MS[calls] ?? FINAL_ANSWER_DEFAULT_MS
-    const servesTargetMs = calls === 'native' ? (INTERRUPTION_MS[fault] ?? Infinity) : Infinity
+    const answerTargetMs = slowness * (FINAL_ANSWER_MS[calls] ?? FINAL_ANSWER_DEFAULT_MS)
+    const interruptionMs = INTERRUPTION_MS[fault] ?? Infinity
+    const servesTargetMs = calls === 'native' ? slowness * interruptionMs : Infinity
     const answerMs = median(finalAnswers)
     const servesMs = median(interruptions)
     return [
