@@ -131,27 +131,6 @@ describe('an x402 payment whose process is gone between its work and its settlem
     expect([work.done, await paid()]).to.deep.equal([1, PRICE])
   })
 
-  it('buys its credits by its next repetition if nothing is known to be sent', async () => {
-    const bob = await hub().agent()
-    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('5') })
-    const buy = (headers: Record<string, string> = {}, purchase = 'unsent') =>
-      ask(hub().url, '/v1/credits/purchase', {
-        key: bob.apiKey,
-        body: { amount_microdollars: 5_000_000, purchase_id: purchase },
-        headers,
-      })
-    const payment = { 'payment-signature': await payFor(eve, hub().url, await buy()) }
-    const { settle } = facilitator()
-    facilitator().settle = () => Promise.reject(new Error('nobody responds'))
-    expect((await buy(payment)).status).to.equal(202)
-    facilitator().settle = settle
-    const other = { 'payment-signature': await payFor(eve, hub().url, await buy({}, 'other')) }
-    expect((await buy(other)).body).to.include({ state: 'pending' })
-    await eventually(async () => (await buy(payment)).status === 201)
-    expect((await buy(other)).status).to.equal(201)
-    expect(await hub().balance(bob.keyId)).to.equal(usd('5'))
-  })
-
   it('pays for new work if its settlement had begun and its response is not stored', async () => {
     work.answer = () => ({ text: LARGE })
     const payment = await sign()

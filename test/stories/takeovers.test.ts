@@ -233,27 +233,6 @@ describe('what a process that is gone had begun', () => {
         await first
         expect([await paid(), work.done]).to.deep.equal([PRICE, 2])
       })
-
-      it('buys its credits as soon as the chain shows the payment', async () => {
-        const bob = await hub().agent()
-        await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('5') })
-        const buy = (payment?: string) =>
-          ask(hub().url, '/v1/credits/purchase', {
-            key: bob.apiKey,
-            body: { amount_microdollars: 5_000_000 },
-            headers: payment === undefined ? {} : { 'payment-signature': payment },
-          })
-        const payment = await payFor(eve, hub().url, await buy())
-        const { early } = claims()
-        early.grant = () => Promise.reject(new Error('the process was killed'))
-        await buy(payment)
-        Reflect.deleteProperty(early, 'grant')
-        await lose()
-        expect((await buy(payment)).body).to.include({ code: 'payment_pending' })
-        await eventually(async () => (await buy(payment)).status === 201)
-        expect((await buy(payment)).body).to.include({ state: 'settled' })
-        expect(await hub().balance(bob.keyId)).to.equal(usd('5'))
-      })
     })
 
     it('is pending, not refused, if others settled the payment before it expired', async () => {

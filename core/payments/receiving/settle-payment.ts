@@ -111,11 +111,13 @@ export async function settlePayment(
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
     outagesOf(log).succeed(facilitator)
+    let isConcluded = false
     try {
       if (claim.purpose === 'credits' && !(await claims.early.grant(claim, tx))) {
         await claims.conclude(claim.key, 'pending', tx, isServed)
         return { ...settled, booked: false }
       }
+      isConcluded = true
       await Promise.all([
         postPayment(ledger, claim, tx),
         claims.conclude(claim.key, 'settled', tx, isServed), // unposted: the job does it
@@ -124,6 +126,8 @@ export async function settlePayment(
     } catch (err) {
       const fields = { err, claim: claim.id, tx }
       logFailure(log, 'error', fields, 'a received payment is not posted yet')
+      // Its payer's next request posts it, which would else wait for the job.
+      if (!isConcluded) await claims.conclude(claim.key, 'pending', tx, isServed).catch(() => {})
       return { ...settled, booked: false }
     }
   }

@@ -10,8 +10,8 @@ const IDLE = { callMs: 250, startMs: 10_000 }
 const CALM_AFTER_MS = 5_000
 
 /**
- * How many times slower than an idle machine this one was, by the calls that no fault has touched
- * and by the starts of the hub; at least 1. All targets of time are multiplied by it: other work on
+ * Slowness of this machine as a multiple of an idle one, by the calls that no fault has touched and
+ * by the starts of the hub; at least 1. All targets of time are multiplied by it: other work on
  * the machine is no fault of the hub.
  */
 export function slownessOf({ requests, faults }: ClientLog): number {
