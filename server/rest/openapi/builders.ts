@@ -80,7 +80,7 @@ export const operationIdOf = (method: string, path: string): string =>
   path.replaceAll(/[^A-Za-z\d]+(.?)/g, (_, first: string) => first.toUpperCase())
 
 /** Groups faults by status, because OpenAPI has one response per status. */
-export function problemResponses(codes: readonly FaultCode[]): Record<string, unknown> {
+export function problemResponses(codes: readonly FaultCode[]): Readonly<Record<string, object>> {
   const byStatus = new Map<number, FaultCode[]>()
   for (const code of new Set(codes)) {
     const [status] = FAULTS[code]

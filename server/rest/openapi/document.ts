@@ -1,5 +1,6 @@
 import type { CatalogEntry } from '../../../core/catalog/services/catalog.ts'
 import type { X402Terms } from '../../../core/payments/receiving/offers.ts'
+import { memoizeByObject } from '../../../core/runtime/cache.ts'
 import { MCP_PATH } from '../../mcp/entry.ts'
 import type { AnyRoute } from '../route.ts'
 import { AUDIENCES, type Audience, routesOf } from './audiences.ts'
@@ -58,13 +59,19 @@ export const audienceDocument = (
 function pathsOf(
   routes: readonly AnyRoute[],
   { x402 }: ApiSite,
-): Record<string, Record<string, unknown>> {
-  const paths: Record<string, Record<string, unknown>> = {}
+): Record<string, Record<string, object>> {
+  const paths: Record<string, Record<string, object>> = {}
+  const operationOf = operationsBy(x402)
   for (const route of routes) {
-    ;(paths[route.path] ??= {})[route.method.toLowerCase()] = restOperation(route, x402)
+    ;(paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route)
   }
   return paths
 }
+
+/** Describes each route once: the document is built again, because services change. */
+const operationsBy = memoizeByObject((x402: X402Terms) =>
+  memoizeByObject((route: AnyRoute) => restOperation(route, x402)),
+)
 
 export const serviceDocument = (
   shown: readonly CatalogEntry[],
@@ -85,7 +92,7 @@ interface ApiSite {
 }
 
 function documentOf(
-  paths: Record<string, Record<string, unknown>>,
+  paths: Record<string, Record<string, object>>,
   shown: readonly CatalogEntry[],
   site: ApiSite,
   about: { readonly title: string; readonly description: string },
@@ -116,17 +123,38 @@ function documentOf(
   }
 }
 
+const quoted = (place: string) => (name: string) => `"#/components/${place}/${name}"`
+
+/** Components by place, with the text by which an operation refers to one. */
+const COMPONENTS = {
+  securitySchemes: { all: SECURITY_SCHEMES, reference: (name: string) => `{"${name}":[]}` },
+  schemas: {
+    all: { Problem: PROBLEM, PaymentRequired: PAYMENT_REQUIRED, DryRun: DRY_RUN },
+    reference: quoted('schemas'),
+  },
+  headers: { all: CALL_HEADERS, reference: quoted('headers') },
+} as const
+
+const REFERENCES = Object.values(COMPONENTS).flatMap(({ all, reference }) =>
+  Object.keys(all).map(reference),
+)
+
+const referencesOf = memoizeByObject((operation: object): readonly string[] => {
+  const text = JSON.stringify(operation)
+  return REFERENCES.filter((reference) => text.includes(reference))
+})
+
 /** Linters report schemas and security schemes to which no operation of a document refers. */
-const SCHEMAS = { Problem: PROBLEM, PaymentRequired: PAYMENT_REQUIRED, DryRun: DRY_RUN }
-function componentsUsedBy(paths: Record<string, unknown>): Record<string, unknown> {
-  const text = JSON.stringify(paths)
-  const only = (all: Record<string, unknown>, reference: (name: string) => string): object =>
-    Object.fromEntries(Object.entries(all).filter(([name]) => text.includes(reference(name))))
-  return {
-    securitySchemes: only(SECURITY_SCHEMES, (name) => `{"${name}":[]}`),
-    schemas: only(SCHEMAS, (name) => `"#/components/schemas/${name}"`),
-    headers: only(CALL_HEADERS, (name) => `"#/components/headers/${name}"`),
-  }
+function componentsUsedBy(
+  paths: Readonly<Record<string, Readonly<Record<string, object>>>>,
+): Record<string, unknown> {
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
+  const used = new Set(operations.flatMap(referencesOf))
+  const usedOf = ({ all, reference }: (typeof COMPONENTS)[keyof typeof COMPONENTS]) =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => used.has(reference(name))))
+  return Object.fromEntries(
+    Object.entries(COMPONENTS).map(([place, components]) => [place, usedOf(components)]),
+  )
 }
 
 /** The path `/` is omitted: `/external` has a single endpoint. */

@@ -102,6 +102,11 @@ const RESPONSE_HEADERS = Object.fromEntries(
   Object.keys(CALL_HEADERS).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 )
 
+const CALL_PROBLEMS = {
+  own: problemResponses(X402_CALL_FAULTS),
+  outside: problemResponses(EXTERNAL_CALL_FAULTS),
+} as const
+
 const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'] as const
 
 /** Parameters and body of the requests of an endpoint. */
@@ -171,7 +176,7 @@ export function paidOperation(
           ...((endpoint.streams || !endpoint.output) && { '*/*': { schema: {} } }),
         },
       },
-      ...problemResponses(outside ? EXTERNAL_CALL_FAULTS : X402_CALL_FAULTS),
+      ...CALL_PROBLEMS[outside ? 'outside' : 'own'],
     },
   }
 }

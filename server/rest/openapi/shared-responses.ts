@@ -1,3 +1,5 @@
+import { memoizeByObject } from '../../../core/runtime/cache.ts'
+
 interface Operation {
   readonly responses: Readonly<Record<string, object>>
 }
@@ -13,7 +15,7 @@ interface Document {
 export function shareResponses(document: Document): object {
   const names = nameRepeated(problemsOf(document))
   const shared = ([status, response]: readonly [string, object]) => {
-    const name = names.get(JSON.stringify(response))
+    const name = names.get(textOf(response))
     return [status, name === undefined ? response : { $ref: `#/components/responses/${name}` }]
   }
   const responses = [...names].map(([text, name]) => [name, JSON.parse(text) as object])
@@ -29,13 +31,16 @@ export function shareResponses(document: Document): object {
   }
 }
 
+/** Formats each response once: operations share many, and keep theirs from document to document. */
+const textOf = memoizeByObject((response: object): string => JSON.stringify(response))
+
 /** Status and JSON text of each problem response. */
 const problemsOf = ({ paths }: Document): readonly (readonly [status: string, text: string])[] =>
   Object.values(paths)
     .flatMap((methods) => Object.values(methods))
     .flatMap(({ responses }) => Object.entries(responses))
     .flatMap(([status, response]) =>
-      Number(status) >= 400 ? [[status, JSON.stringify(response)] as const] : [],
+      Number(status) >= 400 ? [[status, textOf(response)] as const] : [],
     )
 
 /** Names texts that occur more than once: `Problem404`, `Problem404_2`, … */

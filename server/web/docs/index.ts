@@ -5,7 +5,7 @@ import {
   catalogEntry,
 } from '../../../core/catalog/services/catalog.ts'
 import { Fault } from '../../../core/errors.ts'
-import { cachedFor } from '../../../core/runtime/cache.ts'
+import { cachedFor, LoadingCache } from '../../../core/runtime/cache.ts'
 import { AUDIENCE_NAMES, AUDIENCES, type Audience } from '../../rest/openapi/audiences.ts'
 import { shareResponses } from '../../rest/openapi/shared-responses.ts'
 import { type AnyRoute, type RestReply, route } from '../../rest/route.ts'
@@ -26,7 +26,7 @@ import {
   problemPage,
   problemsPage,
   referencePage,
-  sectionPages,
+  sectionPage,
 } from './reference.ts'
 
 export interface DocsDeps {
@@ -47,6 +47,8 @@ export interface DocsDeps {
 }
 
 const CACHE_MS = 30_000
+/** Pages of the reference in memory. */
+const SECTIONS_MAX = 200
 
 /** Documentation for people and agents, generated from routes and catalog. */
 export function docsRoutes(deps: DocsDeps): readonly AnyRoute[] {
@@ -89,11 +91,16 @@ function pageRoutes(deps: DocsDeps, openapi: () => Promise<ApiDocument>): readon
     return docsIndex(Object.fromEntries(texts), await openapi())
   })
   const reference = cachedFor(CACHE_MS, async () => referencePage(await openapi()))
-  const sections = cachedFor(CACHE_MS, async () => sectionPages(await openapi()))
+  const sections = new LoadingCache(async (name: string) => sectionPage(name, await openapi()), {
+    ttlMs: CACHE_MS,
+    max: SECTIONS_MAX,
+  })
   return [
     pageRoute('/docs', 'API reference.', reference),
-    namedPageRoute('/docs/reference/{section}', 'One section of the API reference.', async (name) =>
-      (await sections()).get(name),
+    namedPageRoute(
+      '/docs/reference/{section}',
+      'One section of the API reference.',
+      async (name) => sections.get(name) ?? sections.load(name),
     ),
     ...Object.entries(guides).map(([path, [summary, show]]) =>
       pageRoute(path, summary, async () => show()),

@@ -108,16 +108,16 @@ const lineOf = (named: NamedOperation): Html =>
     named.method
   } ${named.path}</code></a> ${named.operation.summary}</li>`
 
-/** `/docs/reference/{section}`: parameters, bodies and price of each operation, by section. */
-export const sectionPages = (document: ApiDocument) =>
-  new Map(
-    sectionsOf(document).map(([section, all]) => [
-      section,
-      sectionPage(section, all, document.servers[0]?.url ?? ''),
-    ]),
-  )
+/**
+ * `/docs/reference/{section}`: parameters, bodies and price of each operation. Undefined for an
+ * unknown section.
+ */
+export function sectionPage(section: string, document: ApiDocument) {
+  const all = operationsOf(document).filter((each) => sectionOf(each) === section)
+  return all.length === 0 ? undefined : pageOf(section, all, document.servers[0]?.url ?? '')
+}
 
-const sectionPage = (section: string, all: readonly NamedOperation[], baseUrl: string) =>
+const pageOf = (section: string, all: readonly NamedOperation[], baseUrl: string) =>
   docsPage(
     `API reference: ${section}`,
     'API reference',
@@ -125,11 +125,22 @@ const sectionPage = (section: string, all: readonly NamedOperation[], baseUrl: s
 <nav aria-label="Operations"><ul>${all.map(
       ({ method, path, operation }) =>
         html`<li><a href="#${operation.operationId}"><code>${method} ${path}</code></a></li>`,
-    )}</ul></nav>${all.map((each) => operationOf(each, baseUrl))}`,
+    )}</ul></nav>${all.map((each) => articleOf(each, baseUrl))}`,
   )
 
+/** Articles by operation: most operations are the same objects from document to document. */
+const articles = new WeakMap<Operation, Html>()
+
+function articleOf(named: NamedOperation, baseUrl: string): Html {
+  const known = articles.get(named.operation)
+  if (known) return known
+  const article = describeOperation(named, baseUrl)
+  articles.set(named.operation, article)
+  return article
+}
+
 /** Description of an operation, with a request beside it on wide screens. */
-const operationOf = ({ method, path, operation }: NamedOperation, baseUrl: string): Html => {
+function describeOperation({ method, path, operation }: NamedOperation, baseUrl: string): Html {
   const { operationId, summary, security, parameters = [], requestBody, responses } = operation
   const price = operation['x-payment-info']?.price
   const bodies = Object.entries(requestBody?.content ?? {})
