@@ -75,36 +75,34 @@ const OF_WALLET = "k.key_id IS NULL AND k.principal = 'x402:' || w.wallet"
 const newest = (condition: string) => `SELECT k.*, ${OUTCOME} AS listed FROM hub.call k
   WHERE ${condition} AND ${IN_RANGE} AND (k.charged > 0 OR NOT $8)
     AND ($9::text IS NULL OR ${OUTCOME} = $9) AND ($10::text IS NULL OR k.service = $10)
-    AND ($11::timestamptz IS NULL OR (k.at, k.id) >= ($11, $12::uuid))
+    AND ($11::timestamptz IS NULL OR k.at >= $11)
   ORDER BY k.at DESC, k.id DESC LIMIT $7`
 
-/** Selects the last one of the calls of a key or wallet that are searched. */
-const lastSearched = (condition: string) => `SELECT k.at, k.id FROM hub.call k
-  WHERE ${condition} AND ${IN_RANGE} ORDER BY k.at DESC, k.id DESC
-  OFFSET greatest(least($7::integer, ${SEARCHED_OF_KEY}), $7::integer /
-    greatest(1, (SELECT count(*) FROM family) + cardinality($6::text[]))) - 1 LIMIT 1`
-
-/** Selects the times of the newest calls before the page, from an index alone. */
+/** Selects the times of calls before the page, newest first, from an index alone. */
 const newestTimes = (condition: string) => `SELECT k.at FROM hub.call k
   WHERE ${condition} AND k.at < least($2::timestamptz, $4)
     AND k.at >= coalesce($3::timestamptz, '-infinity')
-  ORDER BY k.at DESC LIMIT $6`
+  ORDER BY k.at DESC`
+
+/** Selects the time of the last one of the calls of a key or wallet that are searched. */
+const lastSearched = (condition: string) => `${newestTimes(condition)}
+  OFFSET greatest(least($6::integer, ${SEARCHED_OF_KEY}), $6::integer /
+    greatest(1, (SELECT count(*) FROM family) + cardinality($5::text[]))) - 1 LIMIT 1`
 
 /** Finds the time of the last call of a page without a filter, so that no older ones are read. */
 const FIND_PAGE_END = `${MANAGED_KEYS} SELECT n.at FROM (
-    SELECT k.at FROM family f CROSS JOIN LATERAL (${newestTimes(OF_KEY)}) k
+    SELECT k.at FROM family f CROSS JOIN LATERAL (${newestTimes(OF_KEY)} LIMIT $6) k
     UNION ALL
     SELECT k.at FROM unnest($5::text[]) w(wallet)
-      CROSS JOIN LATERAL (${newestTimes(OF_WALLET)}) k) n
+      CROSS JOIN LATERAL (${newestTimes(OF_WALLET)} LIMIT $6) k) n
   ORDER BY n.at DESC OFFSET $6 - 1 LIMIT 1`
 
 /** Finds where a search ends: at the newest of the last calls, before which all were looked at. */
-const FIND_SEARCH_END = `${MANAGED_KEYS} SELECT b.at, b.id FROM (
-    SELECT k.at, k.id FROM family f CROSS JOIN LATERAL (${lastSearched(OF_KEY)}) k
+const FIND_SEARCH_END = `${MANAGED_KEYS} SELECT max(b.at) AS at FROM (
+    SELECT k.at FROM family f CROSS JOIN LATERAL (${lastSearched(OF_KEY)}) k
     UNION ALL
-    SELECT k.at, k.id FROM unnest($6::text[]) w(wallet)
-      CROSS JOIN LATERAL (${lastSearched(OF_WALLET)}) k) b
-  ORDER BY b.at DESC, b.id DESC LIMIT 1`
+    SELECT k.at FROM unnest($5::text[]) w(wallet)
+      CROSS JOIN LATERAL (${lastSearched(OF_WALLET)}) k) b`
 
 const LIST_CALLS = `${MANAGED_KEYS} SELECT c.id, c.at, c.source, c.charged, c.status, c.reason,
     c.key_id AS "keyId", c.latency_ms AS "latencyMs", c.listed AS outcome, c.name AS "keyName",
@@ -134,16 +132,15 @@ export async function listCalls(
   const range = [manager, at, id, query.from ?? null, query.to ?? null, wallets]
   const isFiltered = isCharged || outcome !== null || service !== null
   const end = isFiltered
-    ? await findSearchEnd(pool, range, query.searchedMax)
-    : await findPageEnd(pool, manager, query)
+    ? await findEnd(pool, FIND_SEARCH_END, manager, query, query.searchedMax ?? SEARCHED_CALLS)
+    : await findEnd(pool, FIND_PAGE_END, manager, query, limit)
   const { rows } = await pool.query<PaidCall>(LIST_CALLS, [
     ...range,
     limit,
     isCharged,
     outcome,
     service,
-    end?.at ?? null,
-    end?.id ?? null,
+    end,
   ])
   const refunds = await readRefunds(pool, rows)
   return {
@@ -152,25 +149,24 @@ export async function listCalls(
       usage: usageOf(row),
       refunded: refunds.get(row.id) ?? 0n,
     })),
-    searchedTo: isFiltered && end && rows.length < limit ? [end.at.toISOString(), end.id] : null,
+    searchedTo: isFiltered && end && rows.length < limit ? [end.toISOString(), FIRST_ID] : null,
   }
 }
 
+/** Before every other id. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
-async function findPageEnd(
+/** Finds the time down to which a page looks at calls; null if it looks at all. */
+async function findEnd(
   pool: Pool,
+  query: string,
   manager: KeyManager,
-  { after, from, to, wallets, limit }: CallListQuery,
-) {
-  const values = [manager, after?.[0] ?? 'infinity', from ?? null, to ?? 'infinity', wallets, limit]
-  const { rows } = await pool.query<{ at: Date }>(FIND_PAGE_END, values)
-  return rows[0] ? { at: rows[0].at, id: FIRST_ID } : null
-}
-
-async function findSearchEnd(pool: Pool, range: readonly unknown[], searched = SEARCHED_CALLS) {
-  const { rows } = await pool.query<{ at: Date; id: string }>(FIND_SEARCH_END, [...range, searched])
-  return rows[0] ?? null
+  { after, from, to, wallets }: CallListQuery,
+  count: number,
+): Promise<Date | null> {
+  const values = [manager, after?.[0] ?? 'infinity', from ?? null, to ?? 'infinity', wallets, count]
+  const { rows } = await pool.query<{ at: Date | null }>(query, values)
+  return rows[0]?.at ?? null
 }
 
 /** Reads what was refunded of calls paid by credits, from the shards of their payers. */
