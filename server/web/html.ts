@@ -9,20 +9,29 @@ export class Html {
 export type HtmlPart = string | number | Html | undefined | null | false | readonly HtmlPart[]
 
 /** Builds HTML. Interpolated values are escaped unless they are `Html` themselves. */
-export const html = (strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html =>
-  new Html(strings.map((text, i) => text + render(parts[i])).join(''))
+export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
+  let text = strings[0]!
+  for (let i = 0; i < parts.length; i++) text += render(parts[i]) + strings[i + 1]!
+  return new Html(text)
+}
 
-const render = (part: HtmlPart): string => {
+function render(part: HtmlPart): string {
   if (part === undefined || part === null || part === false) return ''
+  if (typeof part !== 'object') return escapeHtml(String(part))
   if (part instanceof Html) return part.text
-  if (typeof part === 'object') return part.map(render).join('')
-  return escapeHtml(String(part))
+  let text = ''
+  for (const each of part) text += render(each)
+  return text
 }
 
 /** Control characters, zero-width characters and marks that change the text direction. */
 const INVISIBLE_CHARACTERS = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu
+/** Any character other than these is escaped or looked at: most values have none. */
+const PLAIN = /^[\w !#$%()*+,./:;=?@[\\\]^`{|}~-]*$/
 
 const escapeHtml = (text: string): string =>
-  text
-    .replaceAll(INVISIBLE_CHARACTERS, (char) => (char === '\n' || char === '\t' ? char : ''))
-    .replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
+  PLAIN.test(text)
+    ? text
+    : text
+        .replaceAll(INVISIBLE_CHARACTERS, (char) => (char === '\n' || char === '\t' ? char : ''))
+        .replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
