@@ -17,11 +17,12 @@ export async function readKeySpending(
   from: string,
 ): Promise<KeySpending> {
   const { rows } = await pool.query<{ day: string; spent: bigint; calls: bigint }>(
-    `SELECT (c.at AT TIME ZONE 'UTC')::date::text AS day, count(*) AS calls,
-       coalesce(sum(c.charged) FILTER (WHERE c.source = 'credits'), 0)::bigint AS spent
-     FROM (SELECT k.at, k.charged, k.source FROM hub.call k
-       WHERE k.key_id = $1 AND k.at >= $2::date::timestamp AT TIME ZONE 'UTC'
-       ORDER BY k.at DESC LIMIT $3) c GROUP BY 1`,
+    `SELECT d.day::text AS day, d.calls, d.spent FROM (
+       SELECT (c.at AT TIME ZONE 'UTC')::date AS day, count(*) AS calls,
+         coalesce(sum(c.charged) FILTER (WHERE c.source = 'credits'), 0)::bigint AS spent
+       FROM (SELECT k.at, k.charged, k.source FROM hub.call k
+         WHERE k.key_id = $1 AND k.at >= $2::date::timestamp AT TIME ZONE 'UTC'
+         ORDER BY k.at DESC LIMIT $3) c GROUP BY 1) d`,
     [keyId, from, SUMMED_CALLS_MAX],
   )
   const calls = rows.reduce((sum, each) => sum + Number(each.calls), 0)

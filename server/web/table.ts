@@ -56,19 +56,18 @@ const tableOf = <Row>(
   columns: readonly LabeledColumn<Row>[],
   rows: readonly Row[],
   totals: readonly (readonly HtmlPart[])[],
-): Html =>
-  html`<table>
+): Html => {
+  const cells = columns.map(({ cell, number, noWrap, label }) => {
+    const start = html`<td${label}${number ? NUMBER : noWrap && NO_WRAP}>`
+    return (row: Row) => html`${start}${label ? cellBox(cell(row)) : cell(row)}</td>`
+  })
+  return html`<table>
 <thead><tr>${columns.map(
     ({ head, number }) => html`<th scope="col"${number && NUMBER}>${head}</th>`,
   )}</tr></thead><tbody>${rows.map(
-    (row) =>
-      html`<tr>${columns.map(
-        ({ cell, number, noWrap, label }) =>
-          html`<td${label}${number ? NUMBER : noWrap && NO_WRAP}>${
-            label ? cellBox(cell(row)) : cell(row)
-          }</td>`,
-      )}</tr>`,
+    (row) => html`<tr>${cells.map((cell) => cell(row))}</tr>`,
   )}</tbody>${totals.length > 0 && html`<tfoot>${totals.map(totalRow(columns))}</tfoot>`}</table>`
+}
 
 /** Wraps the content, so that label and content are the two grid items of a cell in a card. */
 const cellBox = (content: HtmlPart): Html | false =>

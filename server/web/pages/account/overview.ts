@@ -4,7 +4,7 @@ import { suggestService } from '../../../../core/catalog/services/published-serv
 import type { Clock } from '../../../../core/clock.ts'
 import { readFirstSteps } from '../../../../core/identity/first-steps.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
-import { cachedFor } from '../../../../core/runtime/cache.ts'
+import { refreshedAfter } from '../../../../core/runtime/cache.ts'
 import { readFreeCallsLeft } from '../../../../core/usage/free-calls-left.ts'
 import { type DailySpending, readDailySpending } from '../../../../core/usage/spending.ts'
 import { chart, compare } from '../../chart.ts'
@@ -37,7 +37,7 @@ const CACHE_MS = 30_000
 
 /** `/account`: credits and spending. */
 export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
-  const suggested = cachedFor(CACHE_MS, async () => ({ service: await suggestService(pool) }))
+  const suggested = refreshedAfter(CACHE_MS, async () => ({ service: await suggestService(pool) }))
   return page('/account', {
     actions: { make: createKey },
     query: z.object({ days: rangeField }),
