@@ -1,5 +1,5 @@
 import { type Element, isTag, isText, type ParentNode } from 'domhandler'
-import { type Measures, measureOf } from './measure.ts'
+import { type Measure, type Measures, measureOf } from './measure.ts'
 import { rowsOf } from './tables.ts'
 
 /** Stands for a name of elements that are not shown. */
@@ -24,6 +24,10 @@ export const isComments = (name: string): boolean =>
 const LAYOUT_SHARE = 0.5
 export const HIDDEN_SHARE = 0.6
 const LONG_PARTS_SHARE = 0.97
+/** Names of long parts that are not the text of a page even if it has no other. */
+const NEVER_TEXT = /^(?:footer|cookie|consent|onetrust|gdpr)/
+/** Characters of unlinked text that make a page without its long part. */
+const REST_MIN = 150
 /** Maximum nesting of names that are layout. */
 const ROUNDS_MAX = 8
 
@@ -78,10 +82,27 @@ export function layoutNames(
       return name === undefined || layout.has(name) ? undefined : name
     })
     const found = [...sums].filter(([name, prose]) => prose > shareOf(name) * whole)
-    if (found.length === 0) break
     for (const [name] of found) layout.add(name)
+    if (found.length > 0) continue
+    const only = onlyText(sums, measures.get(root))
+    if (only === undefined) break
+    layout.add(only)
   }
   return layout
+}
+
+/** Returns the name of the long part without which hardly any text would remain. */
+function onlyText(
+  sums: ReadonlyMap<string, number>,
+  whole: Measure | undefined,
+): string | undefined {
+  const [most] = [...sums].sort(([, one], [, other]) => other - one)
+  if (!whole || most === undefined) return undefined
+  const [name, prose] = most
+  const named = [...sums.values()].reduce((sum, each) => sum + each, 0)
+  const rest = whole.text - whole.linked - named
+  const mayBeText = isLongPart(name) && !NEVER_TEXT.test(name)
+  return mayBeText && prose > rest && rest < REST_MIN ? name : undefined
 }
 
 /** Adds up the prose of the outermost elements of each name. */
@@ -102,6 +123,8 @@ function addProse(
 
 function shareOf(name: string): number {
   if (name === HIDDEN_NAME) return HIDDEN_SHARE
-  const isLong = isComments(name) || LONG_PARTS.some((beginning) => name.startsWith(beginning))
-  return isLong ? LONG_PARTS_SHARE : LAYOUT_SHARE
+  return isLongPart(name) ? LONG_PARTS_SHARE : LAYOUT_SHARE
 }
+
+const isLongPart = (name: string): boolean =>
+  isComments(name) || LONG_PARTS.some((beginning) => name.startsWith(beginning))
