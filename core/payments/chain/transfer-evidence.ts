@@ -43,7 +43,20 @@ export function findEvidence(
   }
 }
 
-type Logs = Parameters<typeof parseEventLogs>[0]['logs']
+type Logs = TransactionReceipt['logs']
+type Events = readonly ReturnType<typeof parseEventLogs<typeof ABI>>[number][]
+
+const parsed = new WeakMap<Logs, { readonly token: Hex; readonly events: Events }>()
+
+/** Decodes the events of a token once per receipt, which up to fifty payments may share. */
+function tokenEvents(logs: Logs, token: Hex): Events {
+  const known = parsed.get(logs)
+  if (known?.token === token) return known.events
+  const own = logs.filter((log) => isAddressEqual(log.address, token))
+  const events = parseEventLogs({ abi: ABI, logs: own })
+  parsed.set(logs, { token, events })
+  return events
+}
 
 /**
  * Returns true if the token logged exactly this transfer by this authorization. USDC logs the use
@@ -51,10 +64,7 @@ type Logs = Parameters<typeof parseEventLogs>[0]['logs']
  * transfer of one must not count for another.
  */
 function hasTransfer(logs: Logs, { token, from, to, value, nonce }: ExpectedTransfer): boolean {
-  const own = parseEventLogs({
-    abi: ABI,
-    logs: logs.filter((log) => isAddressEqual(log.address, token)),
-  })
+  const own = tokenEvents(logs, token)
   return own.some((log, i) => {
     const isMoved =
       log.eventName === 'Transfer' &&
