@@ -2,6 +2,8 @@ import type { Client } from 'pg'
 
 /** SQLSTATE of a write on a standby, or on a primary that has become one. */
 const READ_ONLY = '25006'
+/** SQLSTATE of a transaction of which it is unknown if it took effect. */
+const RESOLUTION_UNKNOWN = '08007'
 /** Function of PostgreSQL in which a commit waits for the synchronous standby. */
 const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN'
 
@@ -17,7 +19,8 @@ export function endAfterFailover({ connection }: Pick<Client, 'connection'>): vo
   })
   connection.on('notice', ({ routine }: { routine?: string }) => {
     if (routine !== WAIT_FOR_STANDBY) return
-    connection.emit('error', new Error('Connection terminated: no standby has stored a commit'))
+    const error = new Error('no standby has stored a commit: it is unknown if it took effect')
+    connection.emit('error', Object.assign(error, { code: RESOLUTION_UNKNOWN }))
     connection.stream.destroy()
   })
 }

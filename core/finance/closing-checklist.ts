@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
-import { readShards } from '../ledger/shards.ts'
+import { readCut } from '../ledger/shards.ts'
 import { countUnbalanced } from '../ledger/trial-balance.ts'
+import { readUnverified } from '../ledger/verify/unverified.ts'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
 import { isEthValued } from './revaluation.ts'
 
@@ -42,13 +43,18 @@ export interface ChecklistItem {
   readonly open: bigint
 }
 
+interface VerificationState {
+  readonly failures: bigint
+  /** End of the time whose entries must be verified. */
+  readonly verifiedUntil: Date
+}
+
 type HubItems = Record<Exclude<ChecklistItemName, 'balanced' | 'verified' | 'revalued'>, bigint>
 
-/** Age of unverified entries that shows that verification, which runs every minute, fails. */
-const VERIFICATION_MINUTES = 10
-
+/** Verification runs every minute: older entries that it has not verified show that it fails. */
 const CHECKLIST = `
   SELECT (e.at > clock_timestamp())::integer::bigint AS over,
+    greatest(e.at, clock_timestamp() - interval '10 minutes') AS "verifiedUntil",
     coalesce((SELECT cardinality(v.failures || v.full_failures) FROM ledger.verification v), 0)
       ::bigint AS failures,
     (SELECT count(*) FROM hub.reconciliation_exception x
@@ -61,28 +67,19 @@ const CHECKLIST = `
       + (SELECT count(*) FROM hub.payout WHERE state = 'started' AND started_at < e.at) AS payments
   FROM (SELECT ($1::date + interval '1 month') AT TIME ZONE 'UTC' AS at) e`
 
-/** Counts the entries of a shard that are older than `$3` minutes and not verified. */
-const UNVERIFIED = `
-  SELECT greatest(0, coalesce((SELECT s.seq_to FROM ledger.seal s WHERE s.shard = $1
-      AND s.at < greatest(($2::date + interval '1 month') AT TIME ZONE 'UTC',
-        clock_timestamp() - make_interval(mins => $3))
-      ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0)
-    - coalesce((SELECT max(k.seq) FROM ledger.checkpoint k WHERE k.shard = $1), 0)) AS entries`
-
 /** Reads the conditions for closing a month. @param month `2026-11` */
 export async function closingChecklist(
   client: Pool | ClientBase,
   month: string,
 ): Promise<readonly ChecklistItem[]> {
   const first = `${month}-01`
-  const { rows } = await client.query<HubItems & { failures: bigint }>(CHECKLIST, [first])
-  const { failures: verified, ...hub } = rows[0]!
+  const { rows } = await client.query<HubItems & VerificationState>(CHECKLIST, [first])
+  const { failures: verified, verifiedUntil, ...hub } = rows[0]!
   const balanced = BigInt(await countUnbalanced(client))
   const revalued = (await isEthValued(client, month)) ? 0n : 1n
   const open = { ...hub, balanced, verified, revalued }
-  for (const shard of await readShards(client)) {
-    const values = [shard, first, VERIFICATION_MINUTES]
-    open.verified += (await client.query<{ entries: bigint }>(UNVERIFIED, values)).rows[0]!.entries
+  for (const [shard, last] of await readCut(client, verifiedUntil)) {
+    open.verified += (await readUnverified(client, shard, last)).entries
   }
   return NAMES.map((name) => {
     const [description, advice] = ITEMS[name]

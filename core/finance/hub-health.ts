@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { readShards } from '../ledger/shards.ts'
 import { readLastVerification } from '../ledger/verify/last-verification.ts'
+import { readUnverified } from '../ledger/verify/unverified.ts'
 import type { WalletName } from '../reconciliation/types.ts'
 import { type OperatingFigures, readOperatingFigures } from './operating-figures.ts'
 
@@ -54,15 +55,6 @@ interface Unsigned {
   /** Seconds since the oldest of it was written; null if nothing waits. */
   readonly age: number | null
 }
-
-/** Entries of a shard without a signed checkpoint. */
-const SHARD = `
-  SELECT (h.seq - c.seq)::float8 AS waiting,
-    extract(epoch FROM clock_timestamp() - (SELECT s.at FROM ledger.seal s
-      WHERE s.shard = $1 AND s.seq_to > c.seq ORDER BY s.seq_to LIMIT 1))::float8 AS age
-  FROM ledger.head h CROSS JOIN LATERAL (
-    SELECT coalesce(max(x.seq), 0) AS seq FROM ledger.checkpoint x WHERE x.shard = $1) c
-  WHERE h.shard = $1`
 
 /** The oldest checkpoint of a shard that no signed root covers, and the number of all. */
 const HEADS = `
@@ -125,8 +117,8 @@ async function readShardStates(pool: Pool) {
   const shards = await readShards(pool)
   return Promise.all(
     shards.map(async (shard) => {
-      const { rows } = await pool.query<Unsigned>(SHARD, [shard])
-      return { shard, ...rows[0]! }
+      const { entries, ageSeconds } = await readUnverified(pool, shard)
+      return { shard, waiting: Number(entries), age: ageSeconds }
     }),
   )
 }

@@ -1,7 +1,8 @@
 import type { ShardDatabase } from '../db/citus/shard-connections.ts'
 import { LEDGER_OUTCOMES, type LedgerOutcome } from './events.ts'
 import { FairQueue } from './queue.ts'
-import { isDuplicateKey, isPermanent, LedgerUnavailable, RETRY_FOR_MS, withRetry } from './retry.ts'
+import { isDuplicateKey, LedgerUnavailable, RETRY_FOR_MS, withRetry } from './retry.ts'
+import { type BatchItem, runBatch } from './run-batch.ts'
 
 /** Steps of a hold; the numbers are the `kind`s of the journal. */
 export const STEP = { reserve: 1, settle: 2, release: 3, expire: 4 } as const
@@ -32,10 +33,8 @@ export interface HoldResult {
   readonly balance: bigint
 }
 
-interface PendingOperation {
+interface PendingOperation extends BatchItem<HoldResult> {
   readonly operation: Operation
-  readonly resolve: (result: HoldResult) => void
-  readonly reject: (error: unknown) => void
   /** Ticks of `TICK_MS` that a reserve has waited. */
   ticks: number
 }
@@ -103,7 +102,18 @@ export class Batcher {
    */
   submit(operation: Operation): Promise<HoldResult> {
     return new Promise((resolve, reject) => {
-      const pending = { operation, resolve, reject, ticks: 0 }
+      const pending: PendingOperation = {
+        operation,
+        resolve: (result) => {
+          this.#finish(pending, result)
+          resolve(result)
+        },
+        reject: (error) => {
+          this.#reserves.delete(pending)
+          reject(error)
+        },
+        ticks: 0,
+      }
       if (!this.#queue.push(pending)) {
         reject(new LedgerUnavailable('too many operations are waiting'))
         return
@@ -127,40 +137,21 @@ export class Batcher {
       if (batch.length === 0) continue
       this.#options.onBatch(batch.length)
       this.#activeBatches++
-      void this.#run(batch).finally(() => {
+      void runBatch(batch, (items) => this.#apply(items)).finally(() => {
         this.#activeBatches--
         this.#pump()
       })
     }
   }
 
-  async #run(batch: readonly PendingOperation[]): Promise<void> {
-    try {
-      const results = await this.#apply(batch.map(({ operation }) => operation))
-      batch.forEach((each, i) => this.#finish(each, results[i]!))
-    } catch (error) {
-      if (batch.length === 1 || !isPermanent(error)) {
-        for (const each of batch) {
-          this.#reserves.delete(each)
-          each.reject(error)
-        }
-        return
-      }
-      const half = batch.length >> 1
-      await this.#run(batch.slice(0, half))
-      await this.#run(batch.slice(half))
-    }
-  }
-
   /** A reserve that was reported as failed is released at once, if it took effect. */
-  #finish(pending: PendingOperation, result: HoldResult): void {
-    const { operation, resolve } = pending
-    const hasHold = result.outcome === 'applied' || result.outcome === 'replayed'
+  #finish(pending: PendingOperation, { outcome }: HoldResult): void {
+    const hasHold = outcome === 'applied' || outcome === 'replayed'
     if (this.#isLate(pending) && hasHold) {
-      this.submit({ ...operation, step: STEP.release, amount: 0n, guards: [] }).catch(() => {})
+      const release = { ...pending.operation, step: STEP.release, amount: 0n, guards: [] }
+      this.submit(release).catch(() => {})
     }
     this.#reserves.delete(pending)
-    resolve(result)
   }
 
   #isLate({ operation, ticks }: PendingOperation): boolean {
@@ -171,7 +162,6 @@ export class Batcher {
   #rejectLate(): void {
     for (const pending of this.#reserves) {
       if (++pending.ticks < RESERVE_TICKS) continue
-      this.#reserves.delete(pending)
       pending.reject(new LedgerUnavailable('the database did not respond in time'))
     }
     if (this.#reserves.size > 0) return
@@ -180,7 +170,8 @@ export class Batcher {
   }
 
   /** Retries pass `true` as the last argument: the database then looks up earlier effects. */
-  async #apply(operations: readonly Operation[]): Promise<HoldResult[]> {
+  async #apply(batch: readonly PendingOperation[]): Promise<HoldResult[]> {
+    const operations = batch.map(({ operation }) => operation)
     const values = applyParameters(this.#shard, operations)
     let tries = 0
     const apply = () =>

@@ -74,8 +74,13 @@ export interface OpenAccount {
   readonly home?: number
 }
 
+/** Group commits of one shard. */
+interface ShardBatchers {
+  readonly holds: Batcher
+  readonly entries: PostBatcher
+}
+
 export interface LedgerOptions extends BatcherOptions {
-  readonly shards?: number
   /** Returns the database of a shard's batches. @defaultValue the pool */
   readonly databaseOf?: ((shard: number) => ShardDatabase) | undefined
 }
@@ -83,20 +88,18 @@ export interface LedgerOptions extends BatcherOptions {
 /** Double-entry ledger: the only code that moves money. Operations are idempotent by id. */
 export class Ledger {
   readonly #pool: Pool
-  readonly #batchers: readonly Batcher[]
-  readonly #postBatchers = new Map<number, PostBatcher>()
+  readonly #options: LedgerOptions
+  /** By shard; shards may be added at any time. */
+  readonly #batchers = new Map<number, ShardBatchers>()
   readonly #accounts = new Map<Account, AccountRef>()
 
   /**
-   * @param pool dedicated connections of the role `hub_app`: one for each concurrent batch of each
-   *   shard, and one for everything else
+   * @param pool dedicated connections of the role `hub_finance`: for each shard one for steps of
+   *   holds and one for single-step entries, and one for everything else
    */
-  constructor(pool: Pool, { shards = 1, databaseOf, ...options }: LedgerOptions = {}) {
+  constructor(pool: Pool, options: LedgerOptions = {}) {
     this.#pool = pool
-    this.#batchers = Array.from(
-      { length: shards },
-      (_, shard) => new Batcher(databaseOf?.(shard) ?? pool, shard, options),
-    )
+    this.#options = options
   }
 
   /**
@@ -148,7 +151,7 @@ export class Ledger {
    */
   async post(event: SingleStepEvent, entry: EntryHeader): Promise<LedgerOutcome> {
     const post = async (header: EntryHeader) =>
-      this.#postBatcher(header.owner.shard).post(await prepareEntry(this, event, header))
+      this.#batchersOf(header.owner.shard).entries.post(await prepareEntry(this, event, header))
     try {
       return await post(entry)
     } catch (error) {
@@ -223,15 +226,19 @@ export class Ledger {
   }
 
   #submit(owner: AccountRef, operation: Omit<Operation, 'owner'>): Promise<HoldResult> {
-    return this.#batchers[owner.shard]!.submit({ ...operation, owner: owner.id })
+    return this.#batchersOf(owner.shard).holds.submit({ ...operation, owner: owner.id })
   }
 
-  #postBatcher(shard: number): PostBatcher {
-    const known = this.#postBatchers.get(shard)
+  #batchersOf(shard: number): ShardBatchers {
+    const known = this.#batchers.get(shard)
     if (known) return known
-    const batcher = new PostBatcher(this.#pool, shard)
-    this.#postBatchers.set(shard, batcher)
-    return batcher
+    const { databaseOf, ...options } = this.#options
+    const batchers = {
+      holds: new Batcher(databaseOf?.(shard) ?? this.#pool, shard, options),
+      entries: new PostBatcher(this.#pool, shard, options.retryForMs),
+    }
+    this.#batchers.set(shard, batchers)
+    return batchers
   }
 
   #remember(account: AccountRef): AccountRef {

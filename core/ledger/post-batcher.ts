@@ -1,6 +1,8 @@
 import type { ClientBase, Pool } from 'pg'
+import { elapsedMs } from '../clock.ts'
 import { LEDGER_OUTCOMES, type LedgerOutcome } from './events.ts'
-import { isPermanent, withRetry } from './retry.ts'
+import { LedgerUnavailable, RETRY_FOR_MS, withRetry } from './retry.ts'
+import { type BatchItem, runBatch } from './run-batch.ts'
 
 /** Single-step entry with the ids of its accounts: an element of the argument of `post_batch`. */
 export interface PreparedEntry {
@@ -13,35 +15,42 @@ export interface PreparedEntry {
   readonly meta: Readonly<Record<string, unknown>> | undefined
 }
 
-interface PendingEntry {
+interface PendingEntry extends BatchItem<LedgerOutcome> {
   readonly entry: PreparedEntry
-  readonly resolve: (outcome: LedgerOutcome) => void
-  readonly reject: (error: unknown) => void
+  /** Value of `elapsedMs` when it was queued. */
+  readonly since: number
 }
 
 /** Small enough that calls on the shard wait only tens of milliseconds for its head. */
 const BATCH_MAX = 50
+const QUEUE_MAX = 10_000
 
 /**
  * Group commit of single-step entries on one shard. While a batch is in flight, new entries queue
  * for the next one; there is no timer. An entry that the database rejects with an error fails on
- * its own: its batch is split.
+ * its own: its batch is split. No entry is retried for longer than `retryForMs`, queueing included.
  */
 export class PostBatcher {
   readonly #pool: Pool
   readonly #shard: number
+  readonly #retryForMs: number
   #queue: PendingEntry[] = []
   #isRunning = false
 
-  constructor(pool: Pool, shard: number) {
+  constructor(pool: Pool, shard: number, retryForMs = RETRY_FOR_MS) {
     this.#pool = pool
     this.#shard = shard
+    this.#retryForMs = retryForMs
   }
 
-  /** @throws LedgerUnavailable if the outcome could not be determined in time */
+  /** @throws LedgerUnavailable if the queue is full, or the outcome was not determined in time */
   post(entry: PreparedEntry): Promise<LedgerOutcome> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ entry, resolve, reject })
+      if (this.#queue.length >= QUEUE_MAX) {
+        reject(new LedgerUnavailable('too many entries are waiting'))
+        return
+      }
+      this.#queue.push({ entry, resolve, reject, since: elapsedMs() })
       if (this.#isRunning) return
       this.#isRunning = true
       setImmediate(() => void this.#runAll())
@@ -49,26 +58,20 @@ export class PostBatcher {
   }
 
   async #runAll(): Promise<void> {
-    while (this.#queue.length > 0) await this.#run(this.#queue.splice(0, BATCH_MAX))
+    while (this.#queue.length > 0) {
+      await runBatch(this.#queue.splice(0, BATCH_MAX), (batch) => this.#postInTime(batch))
+    }
     this.#isRunning = false
   }
 
-  async #run(batch: readonly PendingEntry[]): Promise<void> {
-    try {
-      const outcomes = await withRetry(() => this.#postAll(batch.map(({ entry }) => entry)))
-      batch.forEach(({ resolve }, i) => resolve(outcomes[i]!))
-    } catch (error) {
-      if (batch.length === 1 || !isPermanent(error)) {
-        for (const { reject } of batch) reject(error)
-        return
-      }
-      const half = batch.length >> 1
-      await this.#run(batch.slice(0, half))
-      await this.#run(batch.slice(half))
-    }
+  /** Posts a batch in the time that is left to its first entry, which has waited longest. */
+  async #postInTime(batch: readonly PendingEntry[]): Promise<readonly LedgerOutcome[]> {
+    const leftMs = batch[0]!.since + this.#retryForMs - elapsedMs()
+    if (leftMs <= 0) throw new LedgerUnavailable('earlier entries took too long')
+    return withRetry(() => this.#post(batch.map(({ entry }) => entry)), leftMs)
   }
 
-  async #postAll(entries: readonly PreparedEntry[]): Promise<readonly LedgerOutcome[]> {
+  async #post(entries: readonly PreparedEntry[]): Promise<readonly LedgerOutcome[]> {
     if (entries.length === 1) return [await postAlone(this.#pool, this.#shard, entries[0]!)]
     const { rows } = await this.#pool.query<{ outcomes: readonly number[] }>({
       name: 'ledger.post_batch',

@@ -52,19 +52,19 @@ export async function openDatabases(
   const shared = { responseMs, onError } satisfies PoolOptions
   const app = { role: 'hub_app', pooled, ...shared } as const
   const pool = createPool(databaseUrl, { max: 20, maxAtFirst: 3, ...app })
+  scope.defer(() => pool.end())
+  await pool.query('SELECT ledger.ensure_partitions()')
+  const shards = await openShards(pool, options.shards)
   const finance = { role: 'hub_finance', ...shared } as const
-  const ledgerConnections = { max: 8, maxAtFirst: 2, ...finance } as const
+  const ledgerConnections = { max: 2 * shards + 1, maxAtFirst: 2, ...finance } as const
   const ledgerPool = createPool(financeUrl, ledgerConnections)
   // Separate from the ledger's connections, for which its transactions wait.
   const financePool = createPool(financeUrl, { max: 4, maxAtFirst: 2, ...finance })
-  scope.defer(async () => void (await Promise.all([pool, ledgerPool, financePool].map(endPool))))
+  scope.defer(async () => void (await Promise.all([ledgerPool, financePool].map(endPool))))
   meters.watchPools({ hub: pool, ledger: ledgerPool })
-  await pool.query('SELECT ledger.ensure_partitions()')
-  const shards = await openShards(pool, options.shards)
   const workers = await openShardConnections(ledgerPool, ledgerConnections)
   scope.defer(async () => workers?.close())
   const ledger = new Ledger(ledgerPool, {
-    shards,
     databaseOf: workers && ((shard) => workers.databaseOf(shard)),
     onBatch: (operations) => meters.recordBatch(operations),
   })

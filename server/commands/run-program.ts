@@ -80,7 +80,7 @@ const contextOf = ({
 }: Invocation): CommandContext => ({
   pool,
   dataDir,
-  ledger: async () => new Ledger(await pool(), { shards: await countShards(await pool()) }),
+  ledger: async () => new Ledger(await pool()),
   write,
   log: tell,
 })
@@ -115,8 +115,3 @@ const helpOf = ({ name: program, commands, footer: remark }: Program): string =>
 
 const describeCommand = (name: string, { usage, description: about }: Command): string =>
   `${name} ${usage}\n${about.replaceAll(/^/gm, ' '.repeat(INDENT))}\n`
-
-async function countShards(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ n: number }>('SELECT count(*)::integer AS n FROM ledger.head')
-  return rows[0]!.n
-}

@@ -94,7 +94,6 @@ async function measure(
   })
   try {
     const once = await ourCalls(pool, 'uniform', {
-      shards: SHARDS,
       databaseOf: direct && ((shard) => direct.databaseOf(shard)),
       onBatch(size) {
         batches++

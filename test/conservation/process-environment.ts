@@ -107,7 +107,8 @@ const hubFaultsOf = (hub: RestartableProgram, proxy: Proxy, node: number): reado
 async function openForTests(database: FreshDatabase, wallets: Wallets, rpcUrl: string) {
   const { pool, admin } = database
   const ledgerPool = createPool(database.url, { max: 4, role: 'hub_finance' })
-  const ledger = new Ledger(ledgerPool, { shards: await openShards(pool, SHARDS) })
+  await openShards(pool, SHARDS)
+  const ledger = new Ledger(ledgerPool)
   const chain = openChain({ rpcUrl, network })
   const owner = await ledger.account(SPEND)
   const { number } = await chain.head()

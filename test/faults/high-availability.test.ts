@@ -75,7 +75,7 @@ describe('Three database machines under Patroni, with etcd and HAProxy', functio
     })
     await hub.start()
     pool = createPool(hubs, { role: 'hub_finance' })
-    const agents = await createFundedAgents(2, hub, new Ledger(pool, { shards: 2 }))
+    const agents = await createFundedAgents(2, hub, new Ledger(pool))
     calls = new CallLoad(hub, agents, 1)
     reader = new CatalogReader(hub)
     await workload.start(CALLERS)

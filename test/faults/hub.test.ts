@@ -34,7 +34,7 @@ describe(`The hub under ${SECONDS} s of paid calls`, function () {
     hub = await HubProcess.create(cluster.url)
     await hub.start()
     pool = createPool(cluster.url, { role: 'hub_finance', statementMs: 120_000 })
-    ledger = new Ledger(pool, { shards: 2 })
+    ledger = new Ledger(pool)
     agents = await createFundedAgents(AGENTS, hub, ledger)
   })
   after(async () => {

@@ -33,7 +33,7 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
   before(async () => {
     database = await freshDatabase()
     await openShards(database.pool, SHARDS)
-    ledger = new Ledger(database.pool, { shards: SHARDS })
+    ledger = new Ledger(database.pool)
     agents = await Promise.all(
       Array.from({ length: AGENTS }, (_, i) =>
         ledger.open(`liabilities:agents:key_m${i}:credits`, 'USDC', { home: i % SHARDS }),

@@ -27,7 +27,8 @@ describe('The hub while its database cannot be reached', function () {
     proxy = await Proxy.open(Number(new URL(database.url).port))
     hub = await HubProcess.create(proxy.through(database.url))
     await hub.start()
-    ledger = new Ledger(database.pool, { shards: await openShards(database.pool, 2) })
+    await openShards(database.pool, 2)
+    ledger = new Ledger(database.pool)
     agent = (await createFundedAgents(1, hub, ledger))[0]!
   })
   after(async () => {

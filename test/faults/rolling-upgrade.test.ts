@@ -85,7 +85,7 @@ describe('two hubs under paid calls', function () {
     const env = { HUB_SIGNING_KEY: key.toString('base64'), HUB_JOBS: 'off' }
     hubs = [await HubProcess.create(cluster.url, env), await HubProcess.create(cluster.url, env)]
     pool = createPool(cluster.url, { role: 'hub_finance', statementMs: 120_000 })
-    ledger = new Ledger(pool, { shards: 2 })
+    ledger = new Ledger(pool)
   })
   afterEach(async () => {
     await pool?.end()

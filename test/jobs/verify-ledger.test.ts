@@ -78,6 +78,10 @@ describe('the ledger verification job', () => {
     expect(await runs(), 'a minute later').to.equal(true)
     await admin.query(`UPDATE ledger.head SET seq = seq + 20000 WHERE shard = 0`)
     expect(await runs(), 'many entries').to.equal(true)
+    expect((await readLastVerification(pool))!.failures, 'they do not exist').not.to.be.empty
+    expect(await runs(), 'a failed run leaves them unverified').to.equal(false)
+    await admin.query(`UPDATE ledger.verification SET at = at - interval '61 seconds'`)
+    expect(await runs(), 'a minute after it').to.equal(true)
   })
 
   it('verifies all entries once a day, and finds an old row that was changed', async () => {

@@ -34,7 +34,7 @@ export class ProcessHub {
   ) {
     this.url = start.url
     this.database = start.database
-    this.ledger = new Ledger(start.database.pool, { shards: 2 })
+    this.ledger = new Ledger(start.database.pool)
     this.child = child
     this.#dataDir = start.dataDir
     this.#log = log

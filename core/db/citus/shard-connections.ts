@@ -27,6 +27,7 @@ export class ShardConnections {
   /** Pools of the workers that were found, by shard. */
   readonly #found = new Map<number, Pool>()
   readonly #searched = new Set<number>()
+  #isClosed = false
 
   /** @param options of the pools, with the login of the coordinator's */
   constructor(coordinator: Pool, options: PoolOptions) {
@@ -39,6 +40,7 @@ export class ShardConnections {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     await Promise.all([...this.#workers.values()].map((each) => each.end()))
   }
 
@@ -84,6 +86,7 @@ export class ShardConnections {
     )
     const [row] = rows
     if (row === undefined) throw new Error(`no server has shard ${shard}`)
+    if (this.#isClosed) throw new Error('the connections are closed')
     if (row.group === 0) return this.#coordinator
     const url = new URL(this.#coordinator.options.connectionString!)
     url.hostname = row.host

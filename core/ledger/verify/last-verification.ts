@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { readShards } from '../shards.ts'
 import type { Verification } from './findings.ts'
+import { readUnverified } from './unverified.ts'
 
 /** Results of the last runs of the verification jobs: of new entries, and of all. */
 export interface LastVerification {
@@ -31,19 +32,20 @@ export async function readLastVerification(pool: Pool): Promise<LastVerification
 /** Entries of a shard that are verified without waiting a minute, so that no run takes long. */
 const MANY_ENTRIES = 20_000n
 
-/** Returns true a minute after the last run, or if a shard has many unverified entries. */
+/**
+ * Returns true a minute after the last run, or sooner if a shard has many unverified entries. While
+ * runs find violations, their entries stay unverified: then a minute passes between them.
+ */
 export async function isVerificationDue(pool: Pool): Promise<boolean> {
-  const { rows } = await pool.query<{ due: boolean }>(
-    "SELECT at < clock_timestamp() - interval '1 minute' AS due FROM ledger.verification",
+  const { rows } = await pool.query<{ due: boolean; isSound: boolean }>(
+    `SELECT at < clock_timestamp() - interval '1 minute' AS due, failures = '{}' AS "isSound"
+     FROM ledger.verification`,
   )
-  if (rows[0]?.due !== false) return true
+  const [last] = rows
+  if (!last || last.due) return true
+  if (!last.isSound) return false
   for (const shard of await readShards(pool)) {
-    const { rows: heads } = await pool.query<{ unverified: bigint }>(
-      `SELECT h.seq - coalesce((SELECT max(c.seq) FROM ledger.checkpoint c WHERE c.shard = $1), 0)
-         AS unverified FROM ledger.head h WHERE h.shard = $1`,
-      [shard],
-    )
-    if (heads.some(({ unverified }) => unverified >= MANY_ENTRIES)) return true
+    if ((await readUnverified(pool, shard)).entries >= MANY_ENTRIES) return true
   }
   return false
 }

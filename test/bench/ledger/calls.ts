@@ -71,7 +71,7 @@ export async function ourCalls(
   const payees = refs.filter(({ code }) => code.startsWith('liabilities:providers:'))
   const callers = accounts === 'hot' ? agents.slice(0, 1) : agents
   const terms = { commissionBps: 1_000, ttlSeconds: 60, endpoint: 1, priceVersion: 1 }
-  const books = new Ledger(pool, { shards: SHARDS, ...options })
+  const books = new Ledger(pool, options)
   return async () => {
     const hold = { call: newId(), owner: callers[pick(callers.length)]! }
     const amount = BigInt(amountOf())

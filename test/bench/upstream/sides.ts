@@ -6,7 +6,6 @@ import { HubClient } from '../../../core/client/index.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { joinDatabase } from '../../../core/db/open.ts'
 import { createPool } from '../../../core/db/pool.ts'
-import { openShards } from '../../../core/identity/shards.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
@@ -72,7 +71,7 @@ const FLAGS = (process.env['BENCH_NODE_FLAGS'] ?? '').split(' ').filter((flag) =
 async function fill(dataDir: string, keyId: string): Promise<void> {
   const { url } = await joinDatabase({ dataDir })
   const pool = createPool(url, { max: 2 })
-  const ledger = new Ledger(pool, { shards: await openShards(pool, 1) })
+  const ledger = new Ledger(pool)
   const owner = await ledger.account(creditsOf(keyId))
   const event = { type: 'credits.purchased', credits: owner.code, amount: usd('100000') } as const
   await ledger.post(event, { owner, id: uuidv7(systemClock.now().getTime()) })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { openStore } from '../../../core/backup/backup-store.ts'
 import { createBackup } from '../../../core/backup/create-backup.ts'
-import { systemClock } from '../../../core/clock.ts'
+import { sleep, systemClock } from '../../../core/clock.ts'
 import { planMoves } from '../../../core/db/citus/change-cluster.ts'
 import { isDistributed } from '../../../core/db/citus/is-distributed.ts'
 import { ShardConnections } from '../../../core/db/citus/shard-connections.ts'
@@ -167,6 +167,18 @@ describe('connections to the workers of a cluster', () => {
       const failed = await shard.query({ text: 'SELECT 1 / 0' }).catch((error) => error)
       expect(failed.message).to.equal('division by zero')
     }
+  })
+
+  it('are not opened any more while they close', async () => {
+    const closing = new ShardConnections(database.admin, { applicationName: 'closing' })
+    const batch = closing.databaseOf(0).query({ text: 'SELECT' })
+    await closing.close()
+    await batch
+    await sleep(300) // in which a connection would be opened
+    const { rowCount } = await database.admin.query(
+      `SELECT FROM pg_stat_activity WHERE application_name = 'closing'`,
+    )
+    expect(rowCount).to.equal(0)
   })
 
   it('leave batches to the coordinator while no server has the shard', async () => {

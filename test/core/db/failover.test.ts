@@ -49,7 +49,9 @@ describe('a pool during a failover', () => {
 
   it('fails a commit that no standby has stored, which PostgreSQL calls a success', async () => {
     const insert = `INSERT INTO note VALUES ('a')`
-    expect(isDatabaseDown(await cancel(pool.query(insert)))).to.equal(true)
+    const unknown = await cancel(pool.query(insert))
+    expect(unknown).to.have.property('code', '08007')
+    expect(isDatabaseDown(unknown)).to.equal(true)
     const inside = inTransaction(pool, (client) => client.query(insert))
     expect(isDatabaseDown(await cancel(inside))).to.equal(true)
     // The warning of a canceled wait comes before the commit is visible.

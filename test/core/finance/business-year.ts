@@ -49,7 +49,7 @@ export class BusinessYear {
 
   private constructor(options: BusinessOptions) {
     this.#options = options
-    this.#ledger = new Ledger(options.pool, { shards: SHARDS })
+    this.#ledger = new Ledger(options.pool)
   }
 
   /** Opens accounts on two shards, and funds the agents on the first day of the year. */

@@ -6,7 +6,7 @@ import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { publishSigningKey } from '../../../core/usage/receipts.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { newId, openAgent, openGranted, openProvider, order, tally } from './fixture.ts'
+import { micros, newId, openAgent, openGranted, openProvider, order, tally } from './fixture.ts'
 import { newSigner } from './verify/tampering.ts'
 
 describe('the ledger under concurrency and loss', () => {
@@ -48,6 +48,22 @@ describe('the ledger under concurrency and loss', () => {
       ])
       expect(tally(results)).to.deep.equal({ applied: 1, insufficient_funds: 1 })
       expect(await ledger.balance(owner.code)).to.equal(0n)
+    }
+  })
+
+  it('books on a shard that was opened after its start', async () => {
+    const late = await freshDatabase()
+    try {
+      const earlier = new Ledger(late.pool)
+      await late.admin.query('SELECT ledger.open_shard(7::smallint)')
+      const owner = await earlier.open('liabilities:agents:key_late:credits', 'USDC', { home: 7 })
+      const event = { type: 'credits.purchased', credits: owner.code, amount: micros(9n) } as const
+      expect(await earlier.post(event, { owner, id: newId() })).to.equal('applied')
+      const call = order(owner, await openProvider(earlier, 'acme'), 4n)
+      expect((await earlier.reserve(call)).outcome).to.equal('applied')
+      expect(await earlier.balance(owner.code)).to.equal(5n)
+    } finally {
+      await late.drop()
     }
   })
 

@@ -207,7 +207,7 @@ describe('manual entries', () => {
       const other = await freshDatabase()
       try {
         await other.admin.query('SELECT ledger.open_shard(1::smallint)')
-        const shards = new Ledger(other.pool, { shards: 2 })
+        const shards = new Ledger(other.pool)
         const treasury = 'assets:usdc:base:treasury'
         const move = (debit: string, credit: string, amount: bigint, shard: number) =>
           adjust(other.pool, shards, { debit, credit, amount, shard }, DECISION, { id: newId() })

@@ -1,8 +1,61 @@
 import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { elapsedMs, sleep } from '../../../core/clock.ts'
 import type { Account } from '../../../core/ledger/events.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
+import { PostBatcher, type PreparedEntry } from '../../../core/ledger/post-batcher.ts'
+import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { micros, newId, openAgent } from './fixture.ts'
+
+/** Database that fails after `ms`. */
+const failing = (ms: number): Pool => {
+  const query = async () => {
+    await sleep(ms)
+    throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  }
+  return { query } as unknown as Pool
+}
+
+const entry = (): PreparedEntry => ({
+  owner: 1n,
+  id: newId(),
+  event: 'credits.purchased',
+  accounts: [1n, 2n],
+  amounts: [-1n, 1n],
+  effectiveAt: undefined,
+  meta: undefined,
+})
+
+const isUnavailable = (result: PromiseSettledResult<unknown>): boolean =>
+  result.status === 'rejected' && result.reason instanceof LedgerUnavailable
+
+describe('entries posted while the database is unreachable', () => {
+  it('fail in time, however many wait before them', async () => {
+    const TRY_MS = 100
+    const RETRY_FOR_MS = 300
+    const batcher = new PostBatcher(failing(TRY_MS), 0, RETRY_FOR_MS)
+    const start = elapsedMs()
+    const posted = await Promise.allSettled(
+      Array.from({ length: 1_000 }, () => batcher.post(entry())),
+    )
+    expect(posted.every(isUnavailable)).to.equal(true)
+    expect(elapsedMs() - start).to.be.within(RETRY_FOR_MS, 2 * RETRY_FOR_MS + TRY_MS)
+  })
+
+  it('fail at once if too many wait', async () => {
+    const batcher = new PostBatcher(failing(0), 0, 0)
+    const posted = Array.from({ length: 10_001 }, () => batcher.post(entry()))
+    const first = await Promise.race(
+      posted.map((each, i) => each.catch((error: unknown) => ({ i, message: String(error) }))),
+    )
+    expect(first).to.deep.equal({
+      i: 10_000,
+      message: 'LedgerUnavailable: too many entries are waiting',
+    })
+    expect((await Promise.allSettled(posted)).every(isUnavailable)).to.equal(true)
+  })
+})
 
 describe('entries posted at the same time', () => {
   let database: FreshDatabase
@@ -38,7 +91,7 @@ describe('entries posted at the same time', () => {
   })
 
   it('fail alone if the database rejects them', async () => {
-    const ledger = new Ledger(database.pool, { shards: 2 })
+    const ledger = new Ledger(database.pool)
     const owner = await openAgent(ledger, 0n)
     const elsewhere = await ledger.open('liabilities:agents:far:credits', 'USDC', { home: 1 })
     const posted = await Promise.allSettled(

@@ -5,7 +5,7 @@ import type { FreshDatabase } from '../../support/postgres.ts'
 /** Opens a ledger with two shards. */
 export async function openTwoShards({ pool }: FreshDatabase): Promise<Ledger> {
   await pool.query('SELECT ledger.open_shard(1::smallint)')
-  return new Ledger(pool, { shards: 2 })
+  return new Ledger(pool)
 }
 
 /** Lists the journal entries as `shard/seq`. */

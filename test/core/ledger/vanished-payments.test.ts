@@ -17,7 +17,7 @@ describe('a payment that vanished', () => {
   before(async () => {
     database = await freshDatabase()
     await database.pool.query('SELECT ledger.open_shard(1::smallint)')
-    ledger = new Ledger(database.pool, { shards: 2 })
+    ledger = new Ledger(database.pool)
     loss = await ledger.account(X402_LOSS)
     received = await ledger.open(walletOf('in-transit', NETWORK), 'USDC')
     await ledger.open(walletOf('treasury', NETWORK), 'USDC')

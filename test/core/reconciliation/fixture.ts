@@ -35,7 +35,7 @@ export async function startFixture({ finality = 1n, shards = 1 } = {}) {
   for (let shard = 1; shard < shards; shard++) {
     await pool.query('SELECT ledger.open_shard($1)', [shard])
   }
-  const ledger = new Ledger(pool, { shards })
+  const ledger = new Ledger(pool)
   const credits = await ledger.open(CREDITS, 'USDC', { home: shards - 1 })
   const treasury = stack.wallets.treasury.account.address
   const spend = stack.wallets.spend.account.address

@@ -145,7 +145,7 @@ describe('resolving an exception', () => {
   it('is completed by the next run if interrupted between entry and closing', async () => {
     await fixture.send(fixture.payer, fixture.treasury, 70n)
     const [found] = await open()
-    const real = new Ledger(fixture.pool, { shards: 2 })
+    const real = new Ledger(fixture.pool)
     const cut = Object.assign(Object.create(real) as Ledger, {
       account: (code: string) => real.account(code),
       post: async (...entry: Parameters<Ledger['post']>) => {

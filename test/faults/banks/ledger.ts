@@ -15,7 +15,6 @@ import { type Bank, type BankState, BPS, type Entry, type Step } from '../bank/b
 export interface LedgerSpec {
   readonly bank: 'ledger'
   readonly url: string
-  readonly shards: number
   /** True if Citus distributes it: batches go straight to the workers. */
   readonly isDistributed: boolean
   readonly agents: readonly AccountRef[]
@@ -40,7 +39,7 @@ export async function openLedgerBank(url: string, agents: number, shards = 2): P
   const pool = createPool(url, { role: 'hub_finance', max: 4 })
   try {
     await openShards(pool, shards)
-    const ledger = new Ledger(pool, { shards })
+    const ledger = new Ledger(pool)
     const accounts: AccountRef[] = [] // one after the other: two banks have the same ids
     for (let i = 0; i < agents; i++) {
       const code = `liabilities:agents:key_${i}:credits`
@@ -50,7 +49,7 @@ export async function openLedgerBank(url: string, agents: number, shards = 2): P
     for (let i = 0; i < PAYEES; i++) {
       payees.push(await ledger.open(`liabilities:providers:p${i}:x`, 'USDC'))
     }
-    const place = { url, shards, isDistributed: await isDistributed(pool) }
+    const place = { url, isDistributed: await isDistributed(pool) }
     return { bank: 'ledger', ...place, agents: accounts, payees }
   } finally {
     await pool.end()
@@ -64,12 +63,12 @@ export interface LedgerBank extends Bank {
 
 /** Bank backed by the real ledger. */
 export function ledgerBank(spec: LedgerSpec): LedgerBank {
-  const { url, shards, agents, payees } = spec
+  const { url, agents, payees } = spec
   const options = { role: 'hub_finance', max: 6 } as const
   const pool = createPool(url, options)
   const workers = spec.isDistributed ? new ShardConnections(pool, options) : undefined
   const databaseOf = workers && ((shard: number) => workers.databaseOf(shard))
-  const ledger = new Ledger(pool, { shards, databaseOf })
+  const ledger = new Ledger(pool, { databaseOf })
   const holdOf = ({ id, agent }: Pick<Step, 'id' | 'agent'>) => ({
     call: id,
     owner: agents[agent]!,

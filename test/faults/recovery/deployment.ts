@@ -161,7 +161,8 @@ async function prepareLedger(databaseUrl: string, rpcUrl: string): Promise<void>
   const { financeUrl } = await openLogins({ url: databaseUrl })
   const pool = createPool(financeUrl, { max: 2, role: 'hub_finance' })
   try {
-    const ledger = new Ledger(pool, { shards: await openShards(pool, SHARDS) })
+    await openShards(pool, SHARDS)
+    const ledger = new Ledger(pool)
     const owner = await ledger.account(SPEND)
     const event = { type: 'balance.opened', account: SPEND, amount: SPEND_MICROS } as const
     const block = String(Number(await callRpc(rpcUrl, 'eth_blockNumber', [])))

@@ -49,7 +49,7 @@ describe('the accounting tools', function () {
   /** Posts calls with all outcomes on two shards, and every single-step event. */
   async function bookAtRandom(): Promise<void> {
     await openShards(database.pool, 2)
-    const ledger = new Ledger(database.pool, { shards: 2 })
+    const ledger = new Ledger(database.pool)
     const agents = await Promise.all(
       Array.from({ length: 40 }, () => openAgent(ledger, 10n ** 12n)),
     )

@@ -43,7 +43,7 @@ export async function postRandomEntries(
   { rounds, shards }: { rounds: number; shards: number },
 ): Promise<Ledger> {
   await openShards(pool, shards)
-  const ledger = new Ledger(pool, { shards })
+  const ledger = new Ledger(pool)
   const credits = (i: number) => `liabilities:agents:random_${i}:credits`
   const agents: AccountRef[] = []
   const guards: AccountRef[] = []

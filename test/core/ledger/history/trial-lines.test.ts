@@ -70,7 +70,7 @@ describe('the lines of a trial balance', function () {
        IMMUTABLE RETURN 47`,
     )
     await takeSnapshots(database.pool)
-    ledger = new Ledger(database.pool, { shards: 3 })
+    ledger = new Ledger(database.pool)
     midnights = Array.from({ length: DAYS + 3 }, (_, i) => dayStart(daysBefore(now, i - 1)))
   })
   after(() => database.drop())

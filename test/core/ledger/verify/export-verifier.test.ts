@@ -26,7 +26,7 @@ async function richBooks(database: FreshDatabase): Promise<void> {
   await database.admin.query('SELECT ledger.open_shard(1::smallint)')
   const { owner, payee } = await sampleLedger(pool)
   await verifySince(pool, { key })
-  const ledger = new Ledger(pool, { shards: 2 })
+  const ledger = new Ledger(pool)
   const sellers = await ledger.account('liabilities:x402-out:in-transit')
   for (const earner of [payee, sellers]) {
     const paid = order(owner, earner, 100n, { commissionBps: 0 })

@@ -61,7 +61,7 @@ export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 
   for (let shard = 1; shard < shards; shard++) {
     await pool.query('SELECT ledger.open_shard($1)', [shard])
   }
-  const ledger = new Ledger(pool, { shards })
+  const ledger = new Ledger(pool)
   const { wallets, rpcUrl, chain } = stack
   const spend = wallets.spend.account.address
   await fund(rpcUrl, spend, { usdc: opening })
@@ -126,7 +126,7 @@ export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 
       const text = JSON.stringify(rules, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,
       )
-      const args = [WORKER, rpcUrl, database.url, ...keys, String(shards), String(again), text]
+      const args = [WORKER, rpcUrl, database.url, ...keys, String(again), text]
       const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
       children.push(child)
       const exited = once(child, 'exit')

@@ -13,8 +13,7 @@ import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import { createOffers, type Offers } from '../../../../core/payments/receiving/offers.ts'
 
 /** Process that pays providers until nothing is left to do or it is killed. */
-const [rpcUrl = '', databaseUrl = '', spendKey = '', gasKey = '', shards = '1', ...rest] =
-  process.argv.slice(2)
+const [rpcUrl = '', databaseUrl = '', spendKey = '', gasKey = '', ...rest] = process.argv.slice(2)
 const [again = '1', rules = '{}'] = rest
 const { network } = USDC_BASE
 const pool = createPool(databaseUrl, { role: 'hub_finance', max: 8 })
@@ -29,9 +28,7 @@ const account = privateKeyToAccount(spendKey as `0x${string}`)
 const offers = createOffers({ facilitator, payTo: account.address, network })
 const ports = {
   pool,
-  ledger: new Ledger(createPool(databaseUrl, { role: 'hub_finance', max: 4 }), {
-    shards: Number(shards),
-  }),
+  ledger: new Ledger(createPool(databaseUrl, { role: 'hub_finance', max: 4 })),
   chain: openChain({ rpcUrl, network }),
   clock: systemClock,
   log: createLog('warn', process.stderr),
