@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
@@ -214,12 +214,12 @@ export async function createSubKey(
 
 /** @throws Fault `not_found` if `manager` does not manage the key */
 export async function renameKey(
-  pool: Pool,
+  database: Pool | PoolClient,
   manager: KeyManager,
   keyId: string,
   name: string | null,
 ): Promise<void> {
-  await updateKey(pool, `UPDATE hub.api_key SET name = $3 WHERE ${IS_MANAGED}`, [
+  await updateKey(database, `UPDATE hub.api_key SET name = $3 WHERE ${IS_MANAGED}`, [
     manager,
     keyId,
     name,
@@ -253,8 +253,12 @@ export async function revokeKey(pool: Pool, manager: KeyManager, keyId: string):
 /** Condition: $2 is a key managed by the ids in $1. */
 export const IS_MANAGED = `id = $2 AND id IN (${MANAGED_KEYS} SELECT id FROM family)`
 
-async function updateKey(pool: Pool, sql: string, values: readonly unknown[]): Promise<void> {
-  const { rowCount } = await pool.query(sql, [...values])
+async function updateKey(
+  database: Pool | PoolClient,
+  sql: string,
+  values: readonly unknown[],
+): Promise<void> {
+  const { rowCount } = await database.query(sql, [...values])
   if (rowCount !== 1) throw keyNotFound()
 }
 

@@ -38,11 +38,18 @@ export async function listCallPartitions(
 /**
  * Detaches a partition while calls are recorded; its rows stay in a table of their own. What others
  * read from them is stored first: that payments were delivered.
+ * @param onBegin called before the partition changes, if it may be detached
  * @throws ConfigError if its calls may still be needed, or it is not attached
  */
-export async function detachCalls(pool: Pool, name: string, now: Date): Promise<void> {
+export async function detachCalls(
+  pool: Pool,
+  name: string,
+  now: Date,
+  onBegin: () => Promise<void>,
+): Promise<void> {
   const { until, isAttached, isDetaching } = await findPartition(pool, name)
   if (isDetaching) {
+    await onBegin()
     const finish = `ALTER TABLE hub.call DETACH PARTITION hub.${name} FINALIZE`
     await withClient(pool, (client) => client.query(finish))
     return
@@ -52,6 +59,7 @@ export async function detachCalls(pool: Pool, name: string, now: Date): Promise<
     throw new ConfigError(`${name} has calls of the last ${AGE_MONTHS} months: it stays attached.`)
   }
   await assertNotNamed(pool, name)
+  await onBegin()
   await withClient(pool, async (client) => {
     await client.query(
       `UPDATE hub.payment_claim p SET delivered_at = c.at FROM hub.${name} c

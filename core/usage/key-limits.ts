@@ -1,6 +1,5 @@
 import type { PoolClient } from 'pg'
 import { dayName } from '../clock.ts'
-import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { IS_MANAGED, type KeyManager } from '../identity/sub-keys.ts'
 import { uuidv7 } from '../ids.ts'
@@ -18,6 +17,8 @@ export interface LimitChange {
   readonly seesMainKey?: boolean | undefined
 }
 
+export type AllowanceDeps = Pick<LimitDeps, 'ledger' | 'clock'>
+
 interface LimitRow {
   readonly max_day: bigint | null
   readonly max_total: bigint | null
@@ -25,15 +26,16 @@ interface LimitRow {
 }
 
 /**
- * Changes limits of a sub-key; effective on every process within a second. What the key has spent
- * counts against its changed limits; a limit that it did not have counts from now on. Calls in
- * flight end under the limits with which they began; what they release above a lowered limit is
- * withdrawn before the next call.
+ * Changes limits of a sub-key in a transaction of the caller; effective on every process within a
+ * second. What the key has spent counts against its changed limits; a limit that it did not have
+ * counts from now on. Calls in flight end under the limits with which they began; what they release
+ * above a lowered limit is withdrawn before the next call.
  * @throws Fault `not_found`; `validation_failed` for a main key, or a key that would change its own
  *   limits
  */
 export async function changeKeyLimits(
-  deps: LimitDeps,
+  client: PoolClient,
+  deps: AllowanceDeps,
   manager: KeyManager,
   keyId: string,
   change: LimitChange,
@@ -41,29 +43,28 @@ export async function changeKeyLimits(
   if (manager.includes(keyId)) {
     throw new Fault('validation_failed', 'A key cannot change its own limits. Use its main key.')
   }
-  await inTransaction(deps.pool, async (client) => {
-    const before = await lockLimits(client, manager, keyId)
-    const { maxDay, maxTotal } = change
-    await adjustAllowance(deps, client, { keyId, span: 'total' }, before, maxTotal)
-    for (const span of daysAt(deps.clock.now())) {
-      await adjustAllowance(deps, client, { keyId, span }, before, maxDay)
-    }
-    await client.query(
-      `UPDATE hub.api_key SET max_call = CASE WHEN $2 THEN $3 ELSE max_call END,
-         max_day = CASE WHEN $4 THEN $5 ELSE max_day END,
-         max_total = CASE WHEN $6 THEN $7 ELSE max_total END,
-         services = CASE WHEN $8 THEN $9 ELSE services END,
-         expires_at = CASE WHEN $10 THEN $11 ELSE expires_at END,
-         sees_main_key = coalesce($12, sees_main_key) WHERE id = $1`,
-      [
-        keyId,
-        ...[change.maxCall, maxDay, maxTotal, change.services, change.expiresAt].flatMap(
-          (value) => [value !== undefined, value ?? null],
-        ),
-        change.seesMainKey ?? null,
-      ],
-    )
-  })
+  const before = await lockLimits(client, manager, keyId)
+  const { maxDay, maxTotal } = change
+  await adjustAllowance(deps, client, { keyId, span: 'total' }, before, maxTotal)
+  for (const span of daysAt(deps.clock.now())) {
+    await adjustAllowance(deps, client, { keyId, span }, before, maxDay)
+  }
+  await client.query(
+    `UPDATE hub.api_key SET max_call = CASE WHEN $2 THEN $3 ELSE max_call END,
+       max_day = CASE WHEN $4 THEN $5 ELSE max_day END,
+       max_total = CASE WHEN $6 THEN $7 ELSE max_total END,
+       services = CASE WHEN $8 THEN $9 ELSE services END,
+       expires_at = CASE WHEN $10 THEN $11 ELSE expires_at END,
+       sees_main_key = coalesce($12, sees_main_key) WHERE id = $1`,
+    [
+      keyId,
+      ...[change.maxCall, maxDay, maxTotal, change.services, change.expiresAt].flatMap((value) => [
+        value !== undefined,
+        value ?? null,
+      ]),
+      change.seesMainKey ?? null,
+    ],
+  )
 }
 
 /** Time before midnight from which the next day is changed too. */
@@ -99,7 +100,7 @@ const TRIES_MAX = 10
  * excess. Repeating it changes nothing, so that a change whose commit failed can be repeated.
  */
 async function adjustAllowance(
-  { ledger, clock }: LimitDeps,
+  { ledger, clock }: AllowanceDeps,
   client: PoolClient,
   { keyId, span }: AllowanceSpan,
   { shard, ...before }: LimitRow,

@@ -132,15 +132,15 @@ export const lowBalanceSubscriber = (notify: NotifyLowBalance): Subscriber => ({
 
 /** Sets the threshold of a key (null: the default) for later entries; a rebuild uses it for all. */
 export async function setLowBalanceThreshold(
-  pool: Pool,
+  database: Pool | PoolClient,
   account: bigint,
   threshold: Micros | null,
 ): Promise<void> {
   if (threshold === null) {
-    await pool.query('DELETE FROM hub.low_balance_threshold WHERE account = $1', [account])
+    await database.query('DELETE FROM hub.low_balance_threshold WHERE account = $1', [account])
     return
   }
-  await pool.query(
+  await database.query(
     `INSERT INTO hub.low_balance_threshold VALUES ($1, $2)
      ON CONFLICT (account) DO UPDATE SET threshold = excluded.threshold`,
     [account, threshold],

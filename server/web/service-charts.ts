@@ -34,16 +34,19 @@ width="${step * 0.8}" height="${HEIGHTS[grade]}"><title>${day}: ${
   })}</svg>`
 }
 
-/**
- * Uptime and latency; undefined if not measured.
- * @param source basis, such as `calls`
- * @param endpoint whose latency it is. @defaultValue all endpoints
- */
+/** Texts of the charts of a service. */
+interface ChartTexts {
+  /** Basis, such as `calls`. */
+  readonly source: string
+  readonly note?: string
+  /** Whose latency it is. @defaultValue all endpoints */
+  readonly endpoint?: string | undefined
+}
+
+/** Uptime and latency; undefined if not measured. */
 export function serviceCharts(
   days: readonly ChartDay[],
-  source: string,
-  note: string,
-  endpoint?: string,
+  { source, note, endpoint }: ChartTexts,
 ): Html | undefined {
   const measured = days.filter(({ uptime }) => uptime !== null)
   if (measured.length === 0) return undefined
@@ -66,7 +69,7 @@ export function serviceCharts(
     max: 100,
     classOf: uptimeGrade,
     empty: 'Never up in this period.',
-  })}<p class="small muted">${note} Worst day: ${lowest}.</p></section>
+  })}<p class="small muted">${note && `${note} `}Worst day: ${lowest}.</p></section>
 <section><h2>Latency by day</h2>${chart({
     label: `Latency${endpoint === undefined ? '' : ` of ${endpoint}`} by day, ${names.join(
       ', ',

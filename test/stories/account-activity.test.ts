@@ -69,6 +69,20 @@ describe('the activity of an account', () => {
     expect(page(`a[href="/account/keys/${subKeyId}"]`)).to.have.length(3)
   })
 
+  it('has no change that failed half-way, because nothing was changed', async () => {
+    await hub().database.admin.query(
+      `ALTER TABLE hub.api_key ADD CONSTRAINT refused CHECK (name <> 'refused')`,
+    )
+    const { body: before } = await person.ask(`/v1/keys/${subKeyId}`)
+    const lines = await list()
+    const change = { max_call_microdollars: 7, max_day_microdollars: 5, name: 'refused' }
+    const { status } = await person.ask(`/v1/keys/${subKeyId}`, { method: 'PATCH', body: change })
+    expect(status).to.equal(500)
+    expect((await person.ask(`/v1/keys/${subKeyId}`)).body).to.deep.equal(before)
+    expect(await list()).to.deep.equal(lines)
+    await hub().database.admin.query('ALTER TABLE hub.api_key DROP CONSTRAINT refused')
+  })
+
   it('goes on from page to page, with each line once', async () => {
     const ids = (await list()).map(({ id }) => id)
     const paged: unknown[] = []

@@ -43,10 +43,12 @@ its calls disappear from lists and receipts, and stay in a table of their own`,
   words: 1,
   async run({ pool, write }, values, [word]) {
     const name = required(word, 'NAME')
-    await detachCalls(await pool(), name, systemClock.now())
-    await withAudit(await pool(), authorOf(values), reasonOf(values), async (_, note) =>
-      note({ act: 'calls.detach', subject: `hub.${name}` }),
-    ) // afterwards, because detaching runs in no transaction
+    // Detaching cannot run in a transaction: its line is written first, so that none is missing.
+    const record = async () =>
+      withAudit(await pool(), authorOf(values), reasonOf(values), async (_, note) =>
+        note({ act: 'calls.detach', subject: `hub.${name}` }),
+      )
+    await detachCalls(await pool(), name, systemClock.now(), record)
     await write(`${name} is detached. Export it before you drop it.\n`)
     return 0
   },

@@ -1,8 +1,11 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { z } from 'zod'
 import type { KeyManager } from '../../../core/identity/sub-keys.ts'
-import type { LimitDeps } from '../../../core/usage/allowance-excess.ts'
-import { changeKeyLimits, type LimitChange } from '../../../core/usage/key-limits.ts'
+import {
+  type AllowanceDeps,
+  changeKeyLimits,
+  type LimitChange,
+} from '../../../core/usage/key-limits.ts'
 import { slug } from '../fields.ts'
 import { inputFault } from '../input-errors.ts'
 
@@ -44,26 +47,30 @@ const toChange = (body: LimitsBody): LimitChange => ({
   seesMainKey: body.sees_main_key,
 })
 
-/** Changes the limits that a request names. @throws Fault `not_found`, `validation_failed` */
+/**
+ * Changes the limits that a request names, in a transaction of the caller.
+ * @throws Fault `not_found`, `validation_failed`
+ */
 export async function changeLimits(
-  deps: LimitDeps,
+  client: PoolClient,
+  deps: AllowanceDeps,
   manager: KeyManager,
   keyId: string,
   body: LimitsBody,
 ): Promise<void> {
-  await assertServicesExist(deps.pool, body.services)
+  await assertServicesExist(client, body.services)
   const change = toChange(body)
   if (Object.values(change).every((value) => value === undefined)) return
-  await changeKeyLimits(deps, manager, keyId, change)
+  await changeKeyLimits(client, deps, manager, keyId, change)
 }
 
 /** @throws Fault `validation_failed` that names a service that does not exist */
 export async function assertServicesExist(
-  pool: Pool,
+  database: Pool | PoolClient,
   slugs: readonly string[] | null | undefined,
 ): Promise<void> {
   if (!slugs) return
-  const { rows } = await pool.query<{ slug: string }>(
+  const { rows } = await database.query<{ slug: string }>(
     'SELECT slug FROM hub.service WHERE slug = ANY ($1)',
     [slugs],
   )

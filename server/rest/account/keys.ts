@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
+import { inTransaction } from '../../../core/db/transaction.ts'
 import { Fault } from '../../../core/errors.ts'
 import { freezeKey, thawKey } from '../../../core/identity/key-state.ts'
 import { createMainKey } from '../../../core/identity/main-keys.ts'
@@ -183,11 +184,13 @@ const singleKeyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
       const { parent } = await findKey(pool, manager, id)
       if (low !== undefined && parent !== null) throw new Fault('root_key_required', MAIN_KEYS_WARN)
       const credits = low === undefined ? undefined : await findCreditsAccount(pool, manager, id)
-      await changeLimits(deps, manager, id, limits)
-      if (name !== undefined) await renameKey(pool, manager, id, name)
-      if (credits !== undefined && low !== undefined) {
-        await setLowBalanceThreshold(pool, credits.id, low === null ? null : micros(low))
-      }
+      await inTransaction(pool, async (client) => {
+        if (name !== undefined) await renameKey(client, manager, id, name)
+        if (credits !== undefined && low !== undefined) {
+          await setLowBalanceThreshold(client, credits.id, low === null ? null : micros(low))
+        }
+        await changeLimits(client, deps, manager, id, limits) // last: posts to the ledger
+      })
       return { body: { key_id: id } }
     },
   }),

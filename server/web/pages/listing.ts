@@ -74,7 +74,7 @@ async function renderListing(
       stateNotice(listing),
       listing.cautions.map(cautionBox),
       listingMetrics(listing),
-      serviceCharts(chartDays(history.days, now), 'probes', PROBE_NOTE),
+      serviceCharts(chartDays(history.days, now), { source: 'probes', note: PROBE_NOTE }),
       priceChart(lastDays(now, PRICE_DAYS), priceSteps(listing, history)),
       callPart(listing, entryPoints),
       hostPart(endpoints),

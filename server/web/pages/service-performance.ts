@@ -50,7 +50,7 @@ export function performancePart(
   const calls = days.reduce((sum, each) => sum + each.calls, 0)
   if (calls + before === 0) return undefined
   const range = RANGES[query.days]
-  const charts = serviceCharts(days, 'calls', '', query.endpoint || undefined)
+  const charts = serviceCharts(days, { source: 'calls', endpoint: query.endpoint || undefined })
   return html`<section id="performance">${filterBar(`${path}#performance`, [
     selectFilter('days', 'Period', RANGES, query.days),
     endpoints.length > 1 &&

@@ -65,13 +65,17 @@ describe('partitions of call records', () => {
     return Object.fromEntries(rows.map(({ name, n }) => [name.replace('hub.', ''), n]))
   }
   const command = async (...args: string[]): Promise<readonly [number, string]> => {
-    let said = ''
+    let output = ''
     const code = await callsCommand(
       async () => database.admin,
       args,
-      (text) => (said += text),
+      (text) => (output += text),
     )
-    return [code, said]
+    return [code, output]
+  }
+  const audited = async (): Promise<string[]> => {
+    const { rows } = await database.pool.query('SELECT act FROM hub.audit ORDER BY at')
+    return rows.map(({ act }) => act)
   }
   /** Splits a month off `call_past`, as if the database had months since then. */
   async function createMonth(at: Date): Promise<string> {
@@ -133,9 +137,9 @@ describe('partitions of call records', () => {
       for (; !end.signal.aborted; await sleep(5)) await write(record(at))
     })()
     const name = partitionOf(month(4)) // the first month without a partition
-    const said = await command('split').finally(() => end.abort())
+    const output = await command('split').finally(() => end.abort())
     await load
-    expect(said).to.deep.equal([0, `call_later became ${name}.\n`])
+    expect(output).to.deep.equal([0, `call_later became ${name}.\n`])
     await write(record(month(6)), record(month(7)))
     expect(Object.keys(await partitionsOf()).sort()).to.deep.equal([name, 'call_later'])
     expect((await partitionsOf())['call_later']).to.equal(1n)
@@ -183,8 +187,8 @@ describe('partitions of call records', () => {
         `${name} is detached. Export it before you drop it.\n`,
       ])
       const path = join(folder, 'one.jsonl.gz')
-      const [code, said] = await command('export', name, '--out', path)
-      expect([code, said.replace(/\w{64}/, 'HASH')]).to.deep.equal([
+      const [code, output] = await command('export', name, '--out', path)
+      expect([code, output.replace(/\w{64}/, 'HASH')]).to.deep.equal([
         0,
         `${path}: 2 calls, SHA-256 of the text HASH\n`,
       ])
@@ -214,8 +218,7 @@ describe('partitions of call records', () => {
       end.abort()
       await load
     }
-    const { rows } = await database.pool.query('SELECT act FROM hub.audit ORDER BY at')
-    expect(rows.map(({ act }) => act)).to.deep.equal(['calls.detach', 'calls.detach', 'calls.drop'])
+    expect(await audited()).to.deep.equal(['calls.detach', 'calls.detach', 'calls.drop'])
   })
 
   it('stay attached while their calls may be needed', async () => {
@@ -232,6 +235,7 @@ describe('partitions of call records', () => {
     expect((await command('drop', name, '--file', 'none').catch((e) => [e.message]))[0]).to.include(
       'is attached',
     )
+    expect(await audited()).to.deep.equal([])
   })
 
   it('end a detachment that was interrupted', async () => {
@@ -251,6 +255,7 @@ describe('partitions of call records', () => {
       return true
     })
     expect(await detached).to.be.instanceOf(Error)
+    expect(await audited(), 'before the act').to.deep.equal(['calls.detach'])
     expect((await command('list'))[1]).to.match(new RegExp(`${name} +detachment interrupted`))
     await blocker.query('COMMIT')
     blocker.release()

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Clock } from '../../../core/clock.ts'
+import { inTransaction } from '../../../core/db/transaction.ts'
 import { KeyRing } from '../../../core/identity/keys.ts'
 import { createMainKey } from '../../../core/identity/main-keys.ts'
 import { createSubKey } from '../../../core/identity/sub-keys.ts'
@@ -57,7 +58,9 @@ describe('a limit of a sub-key', () => {
     }
     const reserve = async (amount: bigint) => (await startProcess())(amount)
     const change = (limit: LimitChange) =>
-      changeKeyLimits({ pool, ledger, clock }, [PRINCIPAL], sub.keyId, limit)
+      inTransaction(pool, (client) =>
+        changeKeyLimits(client, { ledger, clock }, [PRINCIPAL], sub.keyId, limit),
+      )
     return { reserve, change, startProcess }
   }
 

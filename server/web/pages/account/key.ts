@@ -170,9 +170,14 @@ const forms = (
   { submission, path, query }: PageRequest<{ readonly edit?: string | undefined }>,
   { offered, threshold }: FormValues,
 ): Html => {
-  const edit = (name: string, title: string, content: (fields: Fields) => Html | false) => {
+  const edit = (
+    name: string,
+    title: string,
+    content: (fields: Fields) => Html | false,
+    kind?: 'danger',
+  ) => {
     const made = content(formFields(name, submission))
-    return made && { name, title, button: `${title}…`, content: made }
+    return made && { name, title, button: `${title}…`, content: made, ...(kind && { kind }) }
   }
   const rare: typeof edit = (...given) => {
     const made = edit(...given)
@@ -187,7 +192,7 @@ const forms = (
       rare('rate', 'Rate limit', (fields) => rateForm(key, fields)),
       rare('rename', 'Rename', (fields) => renameForm(key, fields)),
       key.frozen === null && rare('freeze', 'Freeze', freezeForm),
-      rare('revoke', 'Revoke', (fields) => revokeForm(key, fields)),
+      rare('revoke', 'Revoke', (fields) => revokeForm(key, fields), 'danger'),
     ],
     path,
     submission?.act ?? query.edit,
