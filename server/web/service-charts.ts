@@ -39,7 +39,7 @@ interface ChartTexts {
   /** Basis, such as `calls`. */
   readonly source: string
   readonly note?: string
-  /** Whose latency it is. @defaultValue all endpoints */
+  /** Endpoint whose latency is drawn. @defaultValue all endpoints */
   readonly endpoint?: string | undefined
 }
 

@@ -5,17 +5,10 @@ import { rowsOf } from './tables.ts'
 /** Stands for a name of elements that are not shown. */
 export const HIDDEN_NAME = '(hidden)'
 const COMMENTS = ['comment', 'komment', 'coment', 'disqus', 'respon', 'repl'] as const
+/** Names of parts that are not the text of a page even if it has no other. */
+const NEVER_TEXT = ['footer', 'cookie', 'consent', 'onetrust', 'gdpr'] as const
 /** Names of parts that may be longer than their article, as comments and popups may. */
-const LONG_PARTS = [
-  'sidebar',
-  'side bar',
-  'footer',
-  'cookie',
-  'consent',
-  'onetrust',
-  'gdpr',
-  'popup',
-] as const
+const LONG_PARTS = ['sidebar', 'side bar', 'popup', ...NEVER_TEXT] as const
 
 export const isComments = (name: string): boolean =>
   COMMENTS.some((beginning) => name.startsWith(beginning))
@@ -24,8 +17,6 @@ export const isComments = (name: string): boolean =>
 const LAYOUT_SHARE = 0.5
 export const HIDDEN_SHARE = 0.6
 const LONG_PARTS_SHARE = 0.97
-/** Names of long parts that are not the text of a page even if it has no other. */
-const NEVER_TEXT = /^(?:footer|cookie|consent|onetrust|gdpr)/
 /** Characters of unlinked text that make a page without its long part. */
 const REST_MIN = 150
 /** Maximum nesting of names that are layout. */
@@ -101,7 +92,7 @@ function onlyText(
   const [name, prose] = most
   const named = [...sums.values()].reduce((sum, each) => sum + each, 0)
   const rest = whole.text - whole.linked - named
-  const mayBeText = isLongPart(name) && !NEVER_TEXT.test(name)
+  const mayBeText = isLongPart(name) && !NEVER_TEXT.some((each) => name.startsWith(each))
   return mayBeText && prose > rest && rest < REST_MIN ? name : undefined
 }
 
