@@ -95,7 +95,7 @@ export class Ledger {
 
   /**
    * @param pool dedicated connections of the role `hub_finance`: for each shard one for steps of
-   *   holds and one for single-step entries, and one for everything else
+   *   holds and one for single-step entries, and some for everything else
    */
   constructor(pool: Pool, options: LedgerOptions = {}) {
     this.#pool = pool

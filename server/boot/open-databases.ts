@@ -38,6 +38,11 @@ function addChecks({ money, log }: HubOptions, pool: Pool): () => void {
   return () => checks.forEach((remove) => remove())
 }
 
+/** Connections of the ledger beside the two of each shard for batches. */
+const LEDGER_READS = 4
+/** Batches of many shards share these: PostgreSQL accepts 100 connections by default. */
+const LEDGER_CONNECTIONS_MAX = 32
+
 /** Opens the connections of a hub, its ledger and its lease. @param scope closes them */
 export async function openDatabases(
   options: HubOptions,
@@ -56,7 +61,8 @@ export async function openDatabases(
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
   const finance = { role: 'hub_finance', ...shared } as const
-  const ledgerConnections = { max: 2 * shards + 1, maxAtFirst: 2, ...finance } as const
+  const max = Math.min(2 * shards + LEDGER_READS, LEDGER_CONNECTIONS_MAX)
+  const ledgerConnections = { max, maxAtFirst: 2, ...finance } as const
   const ledgerPool = createPool(financeUrl, ledgerConnections)
   // Separate from the ledger's connections, for which its transactions wait.
   const financePool = createPool(financeUrl, { max: 4, maxAtFirst: 2, ...finance })
