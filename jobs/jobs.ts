@@ -18,7 +18,7 @@ import { expireCredits } from '../core/finance/expire-credits.ts'
 import { dropExpiredExports } from '../core/finance/export-requests.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
-import { extendLateTrees } from '../core/ledger/transparency/extend-trees.ts'
+import { extendTrees } from '../core/ledger/transparency/extend-trees.ts'
 import { cosignHeads } from '../core/ledger/transparency/witnesses.ts'
 import { pruneTransactions } from '../core/payments/facilitators/stored-outbox.ts'
 import { resolveNetworkPayments, resolvePayments } from '../core/payments/operations/resolve.ts'
@@ -70,7 +70,7 @@ export const jobs = {
   'extend-trees': {
     everySeconds: 10,
     deadlineSeconds: 3_600,
-    run: ({ pool }, stopping) => extendLateTrees(pool, stopping),
+    run: ({ pool }, stopping) => extendTrees(pool, stopping),
   },
   'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },
   'verify-ledger': {

@@ -23,34 +23,7 @@ export async function extendTrees(
   stopping?: AbortSignal,
   pageMax = LEAVES_PER_PAGE,
 ): Promise<number> {
-  return extendEach(pool, await readShards(pool), pageMax, stopping)
-}
-
-/**
- * Adds the entries of each shard whose tree ends before its newest checkpoint: those of one server
- * are stored by the verification that signs them.
- * @returns the number of entries added
- * @throws RangeError as `extendTrees`
- */
-export async function extendLateTrees(pool: Pool, stopping?: AbortSignal): Promise<number> {
-  const late: number[] = []
-  for (const shard of await readShards(pool)) {
-    const { rows } = await pool.query<{ signed: bigint | null }>(
-      'SELECT max(seq) AS signed FROM ledger.checkpoint WHERE shard = $1',
-      [shard],
-    )
-    if ((rows[0]?.signed ?? 0n) > (await new StoredTree(pool, shard).size())) late.push(shard)
-  }
-  return extendEach(pool, late, LEAVES_PER_PAGE, stopping)
-}
-
-async function extendEach(
-  pool: Pool,
-  trees: readonly number[],
-  pageMax: number,
-  stopping?: AbortSignal,
-): Promise<number> {
-  const shards = trees.values()
+  const shards = (await readShards(pool)).values()
   const extendNext = async (): Promise<number> => {
     let total = 0
     for (const shard of shards) total += await extendTree(pool, shard, pageMax, stopping)
@@ -89,7 +62,19 @@ const addPage = (pool: Pool, shard: number, pageMax: number): Promise<number> =>
       if (hashes.length === 0) return 0
       const builder = new TileBuilder(from, await tree.lastTiles(from))
       builder.append(hashes)
-      return (await tree.extend(from, builder)) ? builder.size - from : 0
+      const tiles = builder.take()
+      const { rows } = await client.query<{ isStored: boolean }>(
+        'SELECT ledger.extend_tree($1, $2, $3, $4, $5, $6) AS "isStored"',
+        [
+          shard,
+          from,
+          builder.size,
+          tiles.map(({ level }) => level),
+          tiles.map(({ index }) => index),
+          tiles.map(({ hashes }) => hashes),
+        ],
+      )
+      return rows[0]!.isStored ? builder.size - from : 0
     },
     PLAN_SETTINGS,
   )

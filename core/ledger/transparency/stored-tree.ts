@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import { HASH_BYTES } from '../../crypto/merkle.ts'
 import { lastTile, TILE_LEVEL_MAX, type Tile } from './tile.ts'
 import type { TileReader } from './tree.ts'
-import type { TileBuilder } from './tree-builder.ts'
 
 const READ_TILES = {
   name: 'stored-tree.read-tiles',
@@ -50,25 +49,5 @@ export class StoredTree implements TileReader {
   lastTiles(size: number): Promise<readonly Buffer[]> {
     const levels = Array.from({ length: TILE_LEVEL_MAX + 1 }, (_, level) => level)
     return this.readTiles(levels.map((level) => lastTile(size, level)))
-  }
-
-  /**
-   * Stores the tiles that a builder has changed since the tree had `from` leaves.
-   * @returns false if the stored tree has another size
-   */
-  async extend(from: number, builder: TileBuilder): Promise<boolean> {
-    const tiles = builder.take()
-    const { rows } = await this.#db.query<{ isStored: boolean }>(
-      'SELECT ledger.extend_tree($1, $2, $3, $4, $5, $6) AS "isStored"',
-      [
-        this.shard,
-        from,
-        builder.size,
-        tiles.map(({ level }) => level),
-        tiles.map(({ index }) => index),
-        tiles.map(({ hashes }) => hashes),
-      ],
-    )
-    return rows[0]!.isStored
   }
 }

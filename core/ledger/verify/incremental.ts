@@ -14,7 +14,7 @@ import {
 } from './checkpoints.ts'
 import { balanceChecks, balanceSumChecks, periodChecks, shardScope } from './checks.ts'
 import { Findings, type Verification } from './findings.ts'
-import { computeTree } from './merkle-tree.ts'
+import { computeRoot } from './merkle-tree.ts'
 import { readPeriods } from './parts.ts'
 import { inSnapshot, runChecks } from './run-checks.ts'
 import { checkNewEntries } from './screen.ts'
@@ -164,17 +164,15 @@ async function verifyShard(
     findings,
   )
   await checkRows(client, findings, { shard, newest, to, reachesHead: to === head })
-  const tree = await computeTree(client, { shard, to }, newest, findings)
+  const root = await computeRoot(client, { shard, to }, newest, findings)
   const progress = { shard, from, to, behind: head - to }
   if (!key || !findings.isSound) return { progress, newest: newest?.note }
   const { ledger } = reader
-  const signing = { client, ledger, shard, from, to, root: tree?.root, key, retained }
+  const signing = { client, ledger, shard, from, to, root, key, retained }
   const checkpoint = missing
     ? await restoreCheckpoint(signing, missing, findings)
     : await addCheckpoint(signing, newest)
   if (checkpoint === undefined) return { progress, newest: newest?.note }
-  // On a cluster, the job that extends trees stores the tiles on the server of the shard.
-  if (!(await isDistributed(client))) await tree?.store()
   return { progress: { ...progress, checkpoint }, newest: checkpoint }
 }
 

@@ -7,7 +7,7 @@ import { HEADS, treeName } from '../transparency/signed-tree.ts'
 import { StoredTree } from '../transparency/stored-tree.ts'
 import { TILE_WIDTH, tilePath } from '../transparency/tile.ts'
 import { readRoot } from '../transparency/tree.ts'
-import { type FilledTile, TileBuilder, type TreeBuilder } from '../transparency/tree-builder.ts'
+import { type FilledTile, TileBuilder, TreeBuilder } from '../transparency/tree-builder.ts'
 import type { Findings } from './findings.ts'
 
 export const TREE = 'the Merkle tree is that of the journal, with the signed roots'
@@ -19,24 +19,17 @@ export type SignedRoot = Pick<Note, 'seq' | 'root'>
 
 const label = (tree: number): string => (tree === HEADS ? treeName(tree) : `shard ${tree}`)
 
-/** Tree of the entries that a run has verified. */
-export interface VerifiedTree {
-  readonly root: Buffer
-  /** Stores its new tiles. */
-  store(): Promise<void>
-}
-
 /**
- * Computes the tree whose root a checkpoint at `to` signs. Starts from stored tiles, and checks
- * that they have the root signed last and that of the journal where they end.
+ * Computes the root that a checkpoint at `to` signs. Starts from stored tiles, and checks that they
+ * have the root signed last and, if they reach that far, the one returned.
  * @returns undefined if the stored tree is too far behind, or the journal and its tree differ
  */
-export async function computeTree(
+export async function computeRoot(
   client: PoolClient,
   { shard, to }: { readonly shard: number; readonly to: bigint },
   newest: SignedRoot | undefined,
   findings: Findings,
-): Promise<VerifiedTree | undefined> {
+): Promise<Buffer | undefined> {
   findings.list(TREE)
   const tree = new StoredTree(client, shard)
   const stored = await tree.size()
@@ -45,25 +38,17 @@ export async function computeTree(
   const start = Math.min(stored, signed, end)
   if (end - start > ENTRIES_MAX) return undefined
   try {
-    const builder = new TileBuilder(start, await tree.lastTiles(start))
+    const builder = new TreeBuilder(start, await tree.lastTiles(start))
     if (newest?.root) {
       await appendEntries(client, shard, builder, signed)
       checkRoot(builder, shard, newest, findings)
     }
-    const known = Math.min(stored, end)
-    if (known > start) {
-      await appendEntries(client, shard, builder, known)
-      builder.take()
-      if (!(await readRoot(tree, known)).equals(builder.root())) {
-        findings.add(TREE, `shard ${shard} seq ${known}: the stored tiles have another root`)
-      }
-    }
     await appendEntries(client, shard, builder, end)
     const root = builder.root()
-    const store = async (): Promise<void> => {
-      if (end > known) await tree.extend(known, builder)
+    if (stored >= end && !(await readRoot(tree, end)).equals(root)) {
+      findings.add(TREE, `shard ${shard} seq ${end}: the stored tiles have another root`)
     }
-    return { root, store }
+    return root
   } catch (error) {
     addFault(findings, error)
     return undefined

@@ -93,36 +93,6 @@ describe('the Merkle tree in the verification of the ledger', () => {
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
   })
 
-  it('stores the tiles of every tree that it signs, whatever was stored before', async () => {
-    const size = () => new StoredTree(database.pool, 0).size()
-    await since()
-    expect(BigInt(await size())).to.equal((await notes())[0]!.seq)
-    expect(await extendTrees(database.pool), 'nothing is left').to.equal(0)
-    await call()
-    await extendTrees(database.pool) // beyond the newest checkpoint
-    await call()
-    await since()
-    expect(BigInt(await size())).to.equal((await notes())[1]!.seq)
-    expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
-  })
-
-  it('names tiles beyond the newest checkpoint that are not of the journal', async () => {
-    await since()
-    await call()
-    await extendTrees(database.pool)
-    const stored = await new StoredTree(database.pool, 0).size()
-    await call()
-    await tamper(
-      database,
-      String.raw`UPDATE ledger.tile SET hashes = overlay(hashes PLACING '\x00' FROM
-        length(hashes)) WHERE shard = 0 AND level = 0`,
-    )
-    expect(broken(await since())[TREE]).to.equal(
-      `shard 0 seq ${stored}: the stored tiles have another root`,
-    )
-    expect(await notes()).to.have.length(1)
-  })
-
   it('proves that a checkpoint continues an earlier one', async () => {
     await since()
     await call()
