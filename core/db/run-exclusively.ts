@@ -4,9 +4,9 @@ import type { Pool } from 'pg'
  * Runs `work` under an advisory lock, unless another process holds the lock of that name. The lock
  * belongs to a connection: it is released when the process dies. It is also lost when that
  * connection is, as in a failover, and then another process may begin before this one has noticed.
- * So `work` must be safe to run twice; the signal only keeps the overlap short.
+ * `work` must therefore be idempotent. The signal shortens the overlap.
  * @param pool direct connections, not PgBouncer's: the lock needs a session
- * @param work must stop soon after the signal, which aborts when the lock is lost
+ * @param work stops soon after `lost` aborts, which it does when the connection is lost
  * @returns undefined if another process holds the lock
  */
 export async function runExclusively<T>(

@@ -1,4 +1,5 @@
 import { isAddressEqual, parseAbi, parseEventLogs, type TransactionReceipt } from 'viem'
+import { memoizeByObject } from '../../runtime/cache.ts'
 import type { Hex } from './asset.ts'
 
 /** Transfer that a transaction must contain to count as a payment. */
@@ -43,28 +44,21 @@ export function findEvidence(
   }
 }
 
-type Logs = TransactionReceipt['logs']
-type Events = readonly ReturnType<typeof parseEventLogs<typeof ABI>>[number][]
-
-const parsed = new WeakMap<Logs, { readonly token: Hex; readonly events: Events }>()
-
-/** Decodes the events of a token once per receipt, which up to fifty payments may share. */
-function tokenEvents(logs: Logs, token: Hex): Events {
-  const known = parsed.get(logs)
-  if (known?.token === token) return known.events
-  const own = logs.filter((log) => isAddressEqual(log.address, token))
-  const events = parseEventLogs({ abi: ABI, logs: own })
-  parsed.set(logs, { token, events })
-  return events
-}
+/** Decodes the events of a receipt once: up to fifty payments may share it. */
+const eventsOf = memoizeByObject((logs: TransactionReceipt['logs']) =>
+  parseEventLogs({ abi: ABI, logs }),
+)
 
 /**
  * Returns true if the token logged exactly this transfer by this authorization. USDC logs the use
  * of an authorization right before its transfer. A transaction may contain several of them, and the
  * transfer of one must not count for another.
  */
-function hasTransfer(logs: Logs, { token, from, to, value, nonce }: ExpectedTransfer): boolean {
-  const own = tokenEvents(logs, token)
+function hasTransfer(
+  logs: TransactionReceipt['logs'],
+  { token, from, to, value, nonce }: ExpectedTransfer,
+): boolean {
+  const own = eventsOf(logs).filter(({ address }) => isAddressEqual(address, token))
   return own.some((log, i) => {
     const isMoved =
       log.eventName === 'Transfer' &&

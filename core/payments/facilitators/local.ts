@@ -81,7 +81,8 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
       if (response.success || response.transaction) return { response, is: 'sent' }
       if (node.unknown) return { response, is: 'unknown' }
       if (node.failed) return { response: asNotBroadcast(response), is: 'unsent' }
-      return { response: node.refused ? { ...response, errorReason: REVERTS } : response }
+      const errorReason = node.refused ? REVERTS : response.errorReason
+      return { response: { ...response, ...(errorReason && { errorReason }) }, is: 'refused' }
     })
   const verify: Facilitator['verify'] = async (payload, requirements) => {
     const { facilitator, node } = attempt()
@@ -111,7 +112,7 @@ function outboxOf(pool: Pool | undefined, { chainId }: Asset, { address }: GasAc
 interface SettleAttempt {
   readonly response: SettleResponse
   /** `unknown`: its transaction may be stored, and then the next sender sends it. */
-  readonly is?: 'sent' | 'unknown' | 'unsent'
+  readonly is: 'sent' | 'unknown' | 'unsent' | 'refused'
 }
 
 const RETRY_MS = 250
@@ -133,7 +134,7 @@ async function untilKnown(
     await sleep(RETRY_MS)
     const { response, is } = await attempt()
     if (is === 'sent') return response
-    if (is === undefined) break // refused: it must not be sent a second time
+    if (is === 'refused') break // it must not be sent a second time
   }
   return first.response
 }

@@ -115,6 +115,11 @@ export const attemptIds = (name: string): readonly string[] =>
     attempt === 0 ? name : derivedUuid(instantOf(name), `payment ${attempt} of ${name}`),
   )
 
+const IDENTIFIER_REUSED = 'payment_identifier_reused'
+
+export const isIdentifierTaken = (error: unknown): boolean =>
+  error instanceof Fault && error.code === IDENTIFIER_REUSED
+
 /**
  * Finds the claim of a payment.
  * @param identifier id that the buyer gave the payment
@@ -132,7 +137,7 @@ export async function findClaim(
   const claims = rows.map(toClaim)
   const isOther = (claim: Claim) =>
     !isSameKey(claim.key, key) || (claim.identifier ?? identifier) !== identifier
-  if (identifier !== undefined && claims.some(isOther)) throw new Fault('payment_identifier_reused')
+  if (identifier !== undefined && claims.some(isOther)) throw new Fault(IDENTIFIER_REUSED)
   return claims[0]
 }
 
@@ -203,7 +208,7 @@ export async function insertClaim(
     const constraint = error instanceof DatabaseError ? error.constraint : undefined
     if (constraint === APPROVALS) throw new ApprovalInUse(undefined, { cause: error })
     const isTaken = constraint === IDENTIFIERS
-    throw isTaken ? new Fault('payment_identifier_reused', undefined, { cause: error }) : error
+    throw isTaken ? new Fault(IDENTIFIER_REUSED, undefined, { cause: error }) : error
   })
   if (!rows[0]) return undefined
   const { isRepeated, ...row } = rows[0]

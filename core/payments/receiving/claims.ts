@@ -16,6 +16,7 @@ import {
   IS_KEY,
   insertClaim,
   isClosed,
+  isIdentifierTaken,
   isSameKey,
   isUnsent,
   keyValues,
@@ -94,8 +95,10 @@ export class Claims {
     try {
       return await insertClaim(this.#pool, key, { ...purchase, id }, this.#lease.id)
     } catch (error) {
-      const same = error instanceof ApprovalInUse ? await this.find(key) : undefined
-      if (same && same.state !== 'released') return undefined // this payment has the approval
+      // Both are unique, and this payment may have them by a request at the same time.
+      const mayBeSame = error instanceof ApprovalInUse || isIdentifierTaken(error)
+      const same = mayBeSame ? await this.find(key, purchase.identifier) : undefined
+      if (same && same.state !== 'released') return undefined
       void this.release({ id })
       throw error
     }

@@ -126,7 +126,7 @@ export async function settlePayment(
     } catch (err) {
       const fields = { err, claim: claim.id, tx }
       logFailure(log, 'error', fields, 'a received payment is not posted yet')
-      // Its payer's next request posts it, which would else wait for the job.
+      // Its payer's next request posts it; otherwise it would wait for the job.
       if (!isConcluded) await claims.conclude(claim.key, 'pending', tx, isServed).catch(() => {})
       return { ...settled, booked: false }
     }
@@ -148,11 +148,11 @@ export async function settlePayment(
     // The payer must learn the outcome, not of the database; the job asks the chain.
     logFailure(log, 'error', { err, claim: claim.id, tx }, 'failed to store a payment outcome')
   }
-  const told =
+  const reported =
     outcome === 'failed' && claim.mayBeSent
       ? asPending(settled, assetOf(claim.key.network))
       : settled
-  return { ...told, booked: false }
+  return { ...reported, booked: false }
 }
 
 const RETRY_MS = 1_000

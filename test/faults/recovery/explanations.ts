@@ -7,7 +7,7 @@ import {
   type FaultWindow,
   type LoggedRequest,
 } from './request-log.ts'
-import { slownessOf } from './slowness.ts'
+import { SLOWNESS_MAX, slownessOf } from './slowness.ts'
 
 /** Time after a repair in which its fault still explains an answer, on an idle machine. */
 const AFTERMATH_MS = 15_000
@@ -65,9 +65,6 @@ const TIMEOUTS: ReadonlySet<string> = new Set([
   '503 chain_unavailable',
   '503 service_unavailable',
 ])
-/** Slowness from which a request that usually takes a tenth of its limit may exceed it. */
-const SLOW = 4
-
 /**
  * Answers that follow from an earlier attempt that was cut off or left open. A seller that was paid
  * by it refuses the same payment, and one of MPP is not asked again.
@@ -131,7 +128,7 @@ function isExplained(
   return faults.some(({ name, begunAt, backAt }) => {
     const aftermathMs = SELLER.test(answer) ? SELLER_AFTERMATH_MS : slowness * AFTERMATH_MS
     const isDuring = endedAt >= begunAt && sentAt <= backAt + aftermathMs
-    const isSlow = slowness >= SLOW && TIMEOUTS.has(answer)
+    const isSlow = slowness === SLOWNESS_MAX && TIMEOUTS.has(answer)
     const explains = isSlow || EXPLAINED[name as FaultName].includes(answer)
     return isDuring && concerns(name, request) && explains
   })

@@ -6,13 +6,15 @@ const KINDS: ReadonlySet<string> = new Set(['credits', 'free', 'free units', 'me
 const START: FaultName = 'kill -9 of the hub'
 /** Mean duration of such a call, and time until a killed hub works again, on an idle machine. */
 const IDLE = { callMs: 250, startMs: 10_000 }
+/** Maximum: a hub that has become slower itself must not pass for a slow machine. */
+export const SLOWNESS_MAX = 4
 /** Time after a repair until calls are as fast as without the fault. */
 const CALM_AFTER_MS = 5_000
 
 /**
  * Slowness of this machine as a multiple of an idle one, by the calls that no fault has touched and
- * by the starts of the hub; at least 1. All targets of time are multiplied by it: other work on
- * the machine is no fault of the hub.
+ * by the starts of the hub; from 1 to `SLOWNESS_MAX`. All targets of time are multiplied by it:
+ * other work on the machine is no fault of the hub.
  */
 export function slownessOf({ requests, faults }: ClientLog): number {
   const isCalm = (from: number, to: number): boolean =>
@@ -26,7 +28,8 @@ export function slownessOf({ requests, faults }: ClientLog): number {
   const starts = faults.flatMap(({ name, begunAt, backAt }) =>
     name === START ? backAt - begunAt : [],
   )
-  return Math.max(1, mean(calls) / IDLE.callMs, mean(starts) / IDLE.startMs)
+  const slowness = Math.max(1, mean(calls) / IDLE.callMs, mean(starts) / IDLE.startMs)
+  return Math.min(slowness, SLOWNESS_MAX)
 }
 
 const mean = (values: readonly number[]): number =>

@@ -151,6 +151,31 @@ describe('the claims that the job takes', () => {
   })
 })
 
+describe('a payment with an identifier', () => {
+  const use = useClaims()
+
+  it('is claimed once by concurrent requests, and reported to the others', async () => {
+    for (let round = 0; round < 40; round++) {
+      const key = payment()
+      const identified = { ...purchase(), identifier: `payment_${round}` }
+      const all = await Promise.all(
+        Array.from({ length: 8 }, () => use.claims.claim(key, identified)),
+      )
+      expect(all.filter(({ isNew }) => isNew)).to.have.length(1)
+      expect(new Set(all.map(({ claim }) => claim.id))).to.have.property('size', 1)
+    }
+  })
+
+  it('is refused if another one of its payer has the identifier', async () => {
+    const key = payment()
+    const identified = { ...purchase(), identifier: 'payment_of_order_1' }
+    await use.claims.claim(key, identified)
+    const other = { ...key, nonce: hex(32) }
+    const refused: unknown = await use.claims.claim(other, identified).catch((error) => error)
+    expect(refused).to.have.property('code', 'payment_identifier_reused')
+  })
+})
+
 describe('the claim of a process that is gone', () => {
   const use = useClaims()
   before(() => use.fresh.admin.query(`UPDATE hub.process SET steady_since = '2020-01-01'`))
