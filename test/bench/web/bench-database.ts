@@ -45,6 +45,7 @@ export async function openBenchDatabase(folder?: string): Promise<BenchDatabase>
     const url = databaseUrl(server.url, RUN)
     await migrate(url)
     const admin = createPool(url, { statementMs: 0, lockMs: 0, applicationName: 'bench' })
+    await admin.query(RENEW_SESSIONS)
     return {
       url,
       admin,
@@ -60,6 +61,10 @@ export async function openBenchDatabase(folder?: string): Promise<BenchDatabase>
     throw error
   }
 }
+
+/** The sessions of a stored database are as old as it. */
+const RENEW_SESSIONS = `UPDATE hub.session SET created_at = now(), used_at = now(),
+  expires_at = now() + (expires_at - created_at)`
 
 /** Inserts the test data unless a run before has done so: the file exists once it is complete. */
 async function findOrFill(root: Pool, url: string, file: string): Promise<Person> {
