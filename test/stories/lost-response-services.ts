@@ -1,9 +1,12 @@
 import { Readable } from 'node:stream'
 import { defineService, Reply, s, usd } from 'agenthub/plugin'
+import type { Pool } from 'pg'
+import { inTransaction } from '../../core/db/transaction.ts'
 import { createLog } from '../../core/log.ts'
 import { recoverCalls } from '../../core/usage/recover-calls.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestHub } from '../support/hub.ts'
+import { WITHOUT_TRIGGERS } from '../support/without-triggers.ts'
 
 export const PRICE = usd('0.01')
 /** More than is stored for a repetition. */
@@ -61,12 +64,23 @@ export async function recoverOldCallsOf(
   { hub: { pool, ledger }, database: { admin } }: TestHub,
   log = LOG,
 ): Promise<void> {
-  await admin.query('ALTER TABLE ledger.journal DISABLE TRIGGER USER')
-  await admin.query(`UPDATE ledger.journal SET at = at - interval '3 minutes' WHERE kind = 2`)
+  await moveCharges(admin, '-3 minutes')
   try {
     for (let times = 0; times < 2; times++) await recoverCalls(pool, ledger, log)
   } finally {
-    await admin.query(`UPDATE ledger.journal SET at = at + interval '3 minutes' WHERE kind = 2`)
-    await admin.query('ALTER TABLE ledger.journal ENABLE TRIGGER USER')
+    await moveCharges(admin, '3 minutes')
   }
 }
+
+/** Changes the time of all charges. In UTC, because Citus refuses arithmetic of time zones. */
+const moveCharges = (admin: Pool, by: string): Promise<unknown> =>
+  inTransaction(
+    admin,
+    (client) =>
+      client.query(
+        `UPDATE ledger.journal SET at = (at AT TIME ZONE 'UTC' + $1::interval) AT TIME ZONE 'UTC'
+         WHERE kind = 2`,
+        [by],
+      ),
+    WITHOUT_TRIGGERS,
+  )
