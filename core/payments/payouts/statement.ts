@@ -117,18 +117,22 @@ export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void>
   })
 }
 
-/** Reads what a payout paid, by service. */
+const SERVICE_SUMS_SQL = `
+  SELECT split_part(a.code, ':', 4) AS service, sum(p.calls)::bigint AS calls,
+    sum(p.amount)::bigint AS earned, sum(p.other)::bigint AS other,
+    ${AMOUNT_NAMES.map((name) => `sum(p.${name})::bigint AS ${name}`).join(', ')},
+    bool_and(p.calls IS NOT NULL) AS "isStored"
+  FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account WHERE p.payout = $1
+  GROUP BY 1 ORDER BY 1`
+
+/** Reads what a payout paid, by service. The first reader computes and stores the sums. */
 export async function readServiceSums(pool: Pool, payout: string): Promise<readonly ServiceSums[]> {
+  const read = () =>
+    pool.query<ServiceSums & { readonly isStored: boolean }>(SERVICE_SUMS_SQL, [payout])
+  const { rows: stored } = await read()
+  if (stored.every(({ isStored }) => isStored)) return stored
   await sumPayoutParts(pool, payout)
-  const { rows } = await pool.query<ServiceSums>(
-    `SELECT split_part(a.code, ':', 4) AS service, sum(p.calls)::bigint AS calls,
-       sum(p.amount)::bigint AS earned, sum(p.other)::bigint AS other,
-       ${AMOUNT_NAMES.map((name) => `sum(p.${name})::bigint AS ${name}`).join(', ')}
-     FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account WHERE p.payout = $1
-     GROUP BY 1 ORDER BY 1`,
-    [payout],
-  )
-  return rows
+  return (await read()).rows
 }
 
 /** Entries of one service and shard in a period, by time of posting. */

@@ -212,6 +212,27 @@ describe('the statement of a payout', function () {
     expect(failure, 'deducted twice').to.match(/commission of 1 is not due/)
   })
 
+  it('computes the sums of a payout once', async () => {
+    const provider = await world.provider('p-once')
+    await world.earn(provider.accounts[0]!, 700n)
+    await startPayouts({ ...world.ports, minimum: micros(1n) })
+    const { rows } = await world.pool.query<{ id: string }>(
+      `SELECT id FROM hub.payout WHERE provider = 'p-once'`,
+    )
+    const first = await readServiceSums(world.pool, rows[0]!.id)
+    expect(first[0]).to.include({ calls: 1n, gross: 700n, earned: 700n })
+    // A pool that cannot begin a transaction, so nothing is written.
+    const reader = { query: world.pool.query.bind(world.pool) } as typeof world.pool
+    expect(await readServiceSums(reader, rows[0]!.id)).to.deep.equal(first)
+    await world.provider('p-unsummed').then(({ accounts }) => world.earn(accounts[0]!, 800n))
+    await startPayouts({ ...world.ports, minimum: micros(1n) })
+    const { rows: others } = await world.pool.query<{ id: string }>(
+      `SELECT id FROM hub.payout WHERE provider = 'p-unsummed'`,
+    )
+    const failure = await readServiceSums(reader, others[0]!.id).catch((error: Error) => error)
+    expect(failure, 'sums that are not stored yet').to.be.instanceOf(TypeError)
+  })
+
   it('shows a refund of what was paid out as owed, and once more when it is deducted', async () => {
     const provider = await world.provider('p-owing')
     const [payee] = provider.accounts
