@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
-import { readSnapshot } from '../db/transaction.ts'
-import { countUnbalanced } from '../ledger/trial-balance.ts'
+import { UNBALANCED_ASSETS_SQL } from '../ledger/trial-balance.ts'
 import type { NetworkFinality } from '../payments/networks.ts'
 import { overdueThresholds } from '../payments/operations/forecast.ts'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
@@ -28,8 +27,11 @@ export interface PendingWork {
   readonly paused: boolean
 }
 
+/** One statement, so one snapshot. */
 const PENDING_WORK = `
-  SELECT coalesce((SELECT failures || full_failures FROM ledger.verification), '{}') AS failures,
+  WITH unbalanced AS MATERIALIZED (${UNBALANCED_ASSETS_SQL})
+  SELECT NOT EXISTS (SELECT FROM unbalanced) AS sound,
+    coalesce((SELECT failures || full_failures FROM ledger.verification), '{}') AS failures,
     (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
     p.payments, p.overdue,
     (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed') AS proposals,
@@ -64,9 +66,6 @@ export async function pendingWork(
     tiers.map(({ ms }) => ms),
     RECENT_DAYS,
   ]
-  return readSnapshot(pool, async (client) => {
-    const sound = (await countUnbalanced(client)) === 0
-    const { rows } = await client.query<Omit<PendingWork, 'sound'>>(PENDING_WORK, values)
-    return { sound, ...rows[0]! }
-  })
+  const { rows } = await pool.query<PendingWork>(PENDING_WORK, values)
+  return rows[0]!
 }

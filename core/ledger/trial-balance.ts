@@ -20,12 +20,14 @@ export async function trialBalance(pool: Pool): Promise<TrialBalanceRow[]> {
   return rows.map((row) => ({ ...row, balance: BigInt(row.balance) }))
 }
 
+/** SQL that selects the assets whose debits and credits are not equal: none if it is sound. */
+export const UNBALANCED_ASSETS_SQL = `
+  SELECT a.asset FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
+  GROUP BY a.asset HAVING sum(b.balance) <> 0`
+
 /** Counts the assets whose debits and credits are not equal: zero if the ledger is sound. */
 export async function countUnbalanced(database: Pool | ClientBase): Promise<number> {
-  const { rowCount } = await database.query(
-    `SELECT a.asset FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
-     GROUP BY a.asset HAVING sum(b.balance) <> 0`,
-  )
+  const { rowCount } = await database.query(UNBALANCED_ASSETS_SQL)
   return rowCount ?? 0
 }
 

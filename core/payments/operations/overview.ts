@@ -215,26 +215,30 @@ export async function readLedgerTreasury(
   network: NetworkName,
 ): Promise<LedgerTreasury> {
   const received = walletOf('in-transit', network)
-  const amountOf = await readHeld(pool, [received, walletOf('treasury', network)])
-  const { rows } = await pool.query<{ exceptions: bigint }>(
-    `SELECT count(*) AS exceptions FROM hub.reconciliation_exception
-     WHERE wallet = 'treasury:' || $1 AND resolved_at IS NULL`,
-    [network],
-  )
+  const [amountOf, { rows }] = await Promise.all([
+    readHeld(pool, [received, walletOf('treasury', network)]),
+    pool.query<{ exceptions: bigint }>(
+      `SELECT count(*) AS exceptions FROM hub.reconciliation_exception
+       WHERE wallet = 'treasury:' || $1 AND resolved_at IS NULL`,
+      [network],
+    ),
+  ])
   const ledger = amountOf(received) + amountOf(walletOf('treasury', network))
   return { ledger, received: amountOf(received), exceptions: rows[0]!.exceptions }
 }
 
 export async function readLedgerBalances(pool: Pool): Promise<LedgerBalances> {
-  const amountOf = await readHeld(pool, [TREASURY, IN_TRANSIT, SPEND, GAS])
-  const { rows } = await pool.query<{ signed: bigint; ofTreasury: bigint; ofSpend: bigint }>(
-    `SELECT (SELECT coalesce(sum(amount), 0)::bigint FROM (
-          SELECT amount FROM hub.payment_intent WHERE state IN (${OPEN_OUT})
-          UNION ALL SELECT amount FROM hub.payout WHERE state = 'started') o) AS signed,
-       count(*) FILTER (WHERE x.wallet = 'treasury') AS "ofTreasury",
-       count(*) FILTER (WHERE x.wallet = 'spend') AS "ofSpend"
-     FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,
-  )
+  const [amountOf, { rows }] = await Promise.all([
+    readHeld(pool, [TREASURY, IN_TRANSIT, SPEND, GAS]),
+    pool.query<{ signed: bigint; ofTreasury: bigint; ofSpend: bigint }>(
+      `SELECT (SELECT coalesce(sum(amount), 0)::bigint FROM (
+            SELECT amount FROM hub.payment_intent WHERE state IN (${OPEN_OUT})
+            UNION ALL SELECT amount FROM hub.payout WHERE state = 'started') o) AS signed,
+         count(*) FILTER (WHERE x.wallet = 'treasury') AS "ofTreasury",
+         count(*) FILTER (WHERE x.wallet = 'spend') AS "ofSpend"
+       FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,
+    ),
+  ])
   const { ofTreasury, ofSpend, signed } = rows[0]!
   const received = amountOf(IN_TRANSIT)
   return {
