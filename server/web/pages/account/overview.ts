@@ -5,17 +5,14 @@ import type { Clock } from '../../../../core/clock.ts'
 import { readFirstSteps } from '../../../../core/identity/first-steps.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
 import { refreshedAfter } from '../../../../core/runtime/cache.ts'
-import { readFreeCallsLeft } from '../../../../core/usage/free-calls-left.ts'
-import { type DailySpending, readDailySpending } from '../../../../core/usage/spending.ts'
-import { chart, compare } from '../../chart.ts'
 import {
-  type DayRange,
-  dayRangeOf,
-  previousRange,
-  RANGES,
-  type Range,
-  rangeField,
-} from '../../chart-range.ts'
+  type AccountSpending,
+  type PeriodSpending,
+  readAccountSpending,
+} from '../../../../core/usage/account-spending.ts'
+import { readFreeCallsLeft } from '../../../../core/usage/free-calls-left.ts'
+import { chart, compare } from '../../chart.ts'
+import { type DayRange, dayRangeOf, RANGES, type Range, rangeField } from '../../chart-range.ts'
 import { seriesOf } from '../../chart-series.ts'
 import { viewSwitch } from '../../form.ts'
 import { alignedFormatter, formatCount, formatDollars, lastDays, pluralize } from '../../format.ts'
@@ -45,15 +42,11 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
       const { principals } = requireSession(request)
       const { days } = request.query
       const range = dayRangeOf(lastDays(clock.now(), Number(days)))
-      const week = lastDays(clock.now(), PACE_DAYS)
-      const spentIn = ({ from, to, step }: DayRange, by?: 'key') =>
-        readDailySpending(pool, principals, { from, to, step, ...(by && { by }) })
-      const [roots, spent, byKey, before, pace, steps, free, { service }] = await Promise.all([
+      const { from, to, step, days: dates } = range
+      const recentFrom = dates.at(-PACE_DAYS)!
+      const [roots, spent, steps, free, { service }] = await Promise.all([
         sumMainKeys(pool, principals),
-        spentIn(range),
-        spentIn(range, 'key'),
-        spentIn(previousRange(range)),
-        readDailySpending(pool, principals, { from: week[0]!, to: week.at(-1)!, step: PACE_DAYS }),
+        readAccountSpending(pool, principals, { from, to, step, recentFrom }),
         readFirstSteps(pool, principals),
         readFreeCallsLeft(pool, principals, clock.now()),
         suggested(),
@@ -68,12 +61,12 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
           service,
           keyId: roots.keyId ?? undefined,
           submission,
-        })}${roots.count > 0 && accountMetrics(roots, spent, pace, RANGES[days])}${
-          (roots.count > 0 || spent.length > 0) && spending(range, { spent, byKey, before }, days)
+        })}${roots.count > 0 && accountMetrics(roots, spent, RANGES[days])}${
+          (roots.count > 0 || spent.byService.length > 0) && spending(range, spent, days)
         }${
           roots.count > 0 &&
           html`<div class="columns">${[
-            runOutChart(clock.now(), roots.credits, sumSpent(pace)),
+            runOutChart(clock.now(), roots.credits, spent.recent),
             freeCallsTable(free),
           ]}</div>`
         }`,
@@ -82,21 +75,20 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
   })
 }
 
-const sumSpent = (spent: readonly DailySpending[]): bigint =>
+const sumSpent = (spent: readonly PeriodSpending[]): bigint =>
   spent.reduce((sum, each) => sum + each.spent, 0n)
 
 function accountMetrics(
   { count: roots, credits, keyId }: MainKeyTotals,
-  spent: readonly DailySpending[],
-  pace: readonly DailySpending[],
+  { byService, recent }: AccountSpending,
   range: string,
 ): Html {
-  const total = (amountOf: (each: DailySpending) => bigint) =>
-    spent.reduce((sum, each) => sum + amountOf(each), 0n)
+  const total = (amountOf: (each: PeriodSpending) => bigint) =>
+    byService.reduce((sum, each) => sum + amountOf(each), 0n)
   return html`${metrics({
     Credits: formatDollars(credits),
-    'Credits last': runOutText(credits, sumSpent(pace)),
-    [`Spent, ${range}`]: formatDollars(sumSpent(spent)),
+    'Credits last': runOutText(credits, recent),
+    [`Spent, ${range}`]: formatDollars(sumSpent(byService)),
     Calls: formatCount(total(({ calls }) => calls)),
     'Failed, not charged': formatCount(total(({ failed }) => failed)),
   })}
@@ -105,34 +97,31 @@ ${html`<p class="actions"><a class="button" href="${
 }">Top up</a><a class="button plain" href="/account/history">History</a></p>`}`
 }
 
-function spending(
-  { starts, period }: DayRange,
-  { spent, byKey, before }: SpendingFigures,
-  days: Range,
-): Html {
+function spending({ starts, period }: DayRange, spent: AccountSpending, days: Range): Html {
+  const { byService, before } = spent
   const ranges = viewSwitch('Range', RANGES, days, (other) =>
     withQuery('/account', { days: other }),
   )
-  if (spent.length === 0) {
+  if (byService.length === 0) {
     return html`<h2>Spending</h2>${ranges}${emptyState(
       'No calls in this period.',
       html`<p><a href="/services">Browse services</a></p>`,
     )}`
   }
-  const byService = [...Map.groupBy(spent, ({ service }) => service)].map(([service, all]) => ({
+  const services = [...Map.groupBy(byService, ({ name }) => name)].map(([service, all]) => ({
     service,
     calls: all.reduce((sum, { calls }) => sum + calls, 0n),
     failed: all.reduce((sum, { failed }) => sum + failed, 0n),
-    amount: all.reduce((sum, { spent }) => sum + spent, 0n),
+    amount: sumSpent(all),
   }))
-  const rows = byService.toSorted((a, b) => (a.amount < b.amount ? 1 : -1))
+  const rows = services.toSorted((a, b) => (a.amount < b.amount ? 1 : -1))
   const format = alignedFormatter(rows.map(({ amount }) => amount))
   return html`<h2>Spending</h2>${ranges}${compare(
-    sumSpent(spent),
-    sumSpent(before),
+    sumSpent(byService),
+    before,
     formatDollars,
     RANGES[days],
-  )}${spendingCharts(starts, { spent, byKey }, period)}${table(
+  )}${spendingCharts(starts, spent, period)}${table(
     'Spending by service',
     [
       {
@@ -148,28 +137,21 @@ function spending(
   )}`
 }
 
-interface SpendingFigures {
-  readonly spent: readonly DailySpending[]
-  /** The same days by main key. */
-  readonly byKey: readonly DailySpending[]
-  /** Days before, for comparison. */
-  readonly before: readonly DailySpending[]
-}
-
 /** Charts of spending by service and by key, and of calls. */
 function spendingCharts(
   periods: readonly string[],
-  { spent, byKey }: Omit<SpendingFigures, 'before'>,
+  { byService, byMainKey }: Pick<AccountSpending, 'byService' | 'byMainKey'>,
   period: 'day' | 'week',
 ): Html {
-  const amounts = (rows: readonly DailySpending[]) =>
-    rows.map(({ day, service, spent: amount }) => {
-      return { period: day, series: service || EXTERNAL_SELLERS, amount }
+  const amounts = (rows: readonly PeriodSpending[]) =>
+    rows.map(({ day, name, spent: amount }) => {
+      return { period: day, series: name || EXTERNAL_SELLERS, amount }
     })
-  const counts = (name: string, countOf: (row: DailySpending) => bigint) => ({
+  const byDay = Map.groupBy(byService, ({ day }) => day)
+  const counts = (name: string, countOf: (row: PeriodSpending) => bigint) => ({
     name,
     values: periods.map((start) =>
-      spent.reduce((sum, row) => (row.day === start ? sum + countOf(row) : sum), 0n),
+      (byDay.get(start) ?? []).reduce((sum, row) => sum + countOf(row), 0n),
     ),
   })
   const money = {
@@ -179,8 +161,8 @@ function spendingCharts(
     format: formatDollars,
     empty: 'Nothing spent in this period.',
   } as const
-  const services = seriesOf(periods, amounts(spent))
-  const keys = seriesOf(periods, amounts(byKey))
+  const services = seriesOf(periods, amounts(byService))
+  const keys = seriesOf(periods, amounts(byMainKey))
   return html`${chart({
     ...money,
     label: `Spending by service over time: ${pluralize(services.length, 'service')}`,
