@@ -112,7 +112,7 @@ export interface MainKey {
   readonly frozen: boolean
 }
 
-/** Lists main keys of principals, including revoked ones, by wallet and age. */
+/** Lists main keys of principals, including revoked ones, oldest first. */
 export async function listMainKeys(
   pool: Pool,
   principals: readonly string[],
@@ -122,7 +122,7 @@ export async function listMainKeys(
        k.revoked_at IS NOT NULL AS revoked, k.frozen_at IS NOT NULL AS frozen
      FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
      WHERE k.principal = ANY ($1) AND k.parent IS NULL AND k.credits IS NOT NULL
-     ORDER BY p.wallet_address, k.created_at, k.id LIMIT $2`,
+     ORDER BY k.created_at, k.id LIMIT $2`,
     [principals, MAIN_KEYS_MAX],
   )
   const balances = await readBalances(pool, rows)

@@ -1,8 +1,8 @@
+import type { MainKey } from '../../../core/identity/main-keys.ts'
 import { dollars } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import type { RecentPurchase } from '../../../core/payments/receiving/recent-purchases.ts'
 import { isCredited } from '../../rest/account/credits.ts'
-import type { KeyJson } from '../../rest/account/keys.ts'
 import { copyableText } from '../code-tabs.ts'
 import { documentPath } from '../documents-table.ts'
 import { form } from '../form.ts'
@@ -19,7 +19,7 @@ export interface Purchase {
   readonly amount: bigint
   readonly purchaseId: string
   /** The key, if it belongs to the signed-in account. */
-  readonly mine: KeyJson | undefined
+  readonly mine: MainKey | undefined
 }
 
 export const purchasePath = ({ keyId, amount, purchaseId }: Omit<Purchase, 'mine'>): string =>
@@ -81,7 +81,7 @@ const credited = ({ amount }: RecentPurchase): Html =>
 /** Receipt of a credited purchase. */
 export const receipt = ({ keyId, mine }: Purchase, paid: RecentPurchase): Html =>
   html`${flashMessage('good', credited(paid))}${definitionList({
-    'New balance': mine && formatDollars(mine.balance_microdollars ?? 0),
+    'New balance': mine && formatDollars(mine.balance),
     Key: html`<code>${keyId}</code>`,
     Paid: formatTime(paid.claimedAt),
     'From wallet': shortHash(paid.payer),

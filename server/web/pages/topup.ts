@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
-import { findKeyCredits, type KeyCredits } from '../../../core/identity/main-keys.ts'
+import {
+  findKeyCredits,
+  type KeyCredits,
+  listMainKeys,
+  type MainKey,
+} from '../../../core/identity/main-keys.ts'
 import { MIN_TOP_UP, usd } from '../../../core/money.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
 import { listRecentPurchases } from '../../../core/payments/receiving/recent-purchases.ts'
@@ -11,11 +17,9 @@ import {
   isCredited,
   MAX_PURCHASE_MICROS,
 } from '../../rest/account/credits.ts'
-import type { KeyJson } from '../../rest/account/keys.ts'
 import { purchaseId, type TopupOrder } from '../../rest/account/topups.ts'
 import type { InProcessApi } from '../../rest/in-process.ts'
 import { inputFault } from '../../rest/input-errors.ts'
-import type { ListPage } from '../../rest/paging.ts'
 import { TOPUP_SCRIPT } from '../assets.ts'
 import { selectOptions, viewSwitch } from '../form.ts'
 import { formatDollars } from '../format.ts'
@@ -83,7 +87,7 @@ export const topupPage = (deps: TopupDeps): AnyPage =>
     actions: { test: testAction(deps) },
     render: async (request) => {
       const { key_id: keyId, amount_usd: text, purchase_id: named } = request.query
-      const keys = await ownKeys(request)
+      const keys = await ownKeys(deps.pool, request)
       const values = { keyId, amount: text, keys }
       if (keyId === '') return { title: 'Top up', main: form(values) }
       const amount = parseAmount(text)
@@ -92,7 +96,7 @@ export const topupPage = (deps: TopupDeps): AnyPage =>
       if (!key) return invalidForm(values, 404, { key: KEY_ERROR })
       if (named === undefined)
         return { to: purchasePath({ keyId, amount, purchaseId: `pur_${randomUUID()}` }) }
-      const mine = keys.find((each) => each.key_id === keyId)
+      const mine = keys.find(({ id }) => id === keyId)
       const purchase = { keyId, amount, purchaseId: named, mine }
       const { title, main, scripts } = await purchaseParts(deps, key, purchase)
       return {
@@ -158,19 +162,19 @@ function parseAmount(text: string): bigint | undefined {
 }
 
 /** Active main keys of the signed-in account. */
-async function ownKeys({ session, api }: PageRequest): Promise<readonly KeyJson[]> {
+async function ownKeys(pool: Pool, { session }: PageRequest): Promise<readonly MainKey[]> {
   if (!session) return []
-  const { data } = await api<ListPage<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
-  return data.filter((key) => key.balance_microdollars !== null && key.revoked_at === null)
+  const keys = await listMainKeys(pool, session.principals)
+  return keys.filter(({ revoked }) => !revoked)
 }
 
-const nameOf = ({ key_id: id, name }: KeyJson): string => name ?? id
+const nameOf = ({ id, name }: MainKey): string => name ?? id
 
 interface FormValues {
   readonly keyId: string
   readonly amount: string
   /** Options of the key field. */
-  readonly keys: readonly KeyJson[]
+  readonly keys: readonly MainKey[]
 }
 
 /** Error messages by field. */
@@ -186,13 +190,13 @@ const invalidForm = (values: FormValues, status: number, errors: FormErrors): Pa
 /** Form for key and amount. Below a purchase it starts another one. */
 function form({ keyId, amount, keys }: FormValues, errors?: FormErrors): Html {
   const isFirst = keyId === '' || errors !== undefined
-  const isOther = keyId !== '' && !keys.some((key) => key.key_id === keyId)
+  const isOther = keyId !== '' && !keys.some(({ id }) => id === keyId)
   return html`${isFirst && html`<h1>Top up</h1>`}
 <h2>${isFirst ? 'Key and amount' : 'Change amount'}</h2>
 <form action="/topup" class="filters"><div>${
     keys.length > 0 && !isOther
       ? html`<label for="key_id">Key</label><select id="key_id" name="key_id">${selectOptions(
-          Object.fromEntries(keys.map((key) => [key.key_id, labelOf(key)])),
+          Object.fromEntries(keys.map((key) => [key.id, labelOf(key)])),
           keyId,
         )}</select>`
       : html`<label for="key_id">Key id</label><input id="key_id" name="key_id" value="${keyId}"
@@ -222,5 +226,4 @@ const errorText = (name: keyof FormErrors, errors: FormErrors = {}): Html | unde
     ? undefined
     : html`<p class="error" id="${name}-error">${errors[name]}</p>`
 
-const labelOf = (key: KeyJson): string =>
-  `${nameOf(key)}, ${formatDollars(key.balance_microdollars ?? 0)}`
+const labelOf = (key: MainKey): string => `${nameOf(key)}, ${formatDollars(key.balance)}`

@@ -10,13 +10,12 @@ import { canonicalJson } from '../../../core/crypto/canonical-json.ts'
 import { sha256 } from '../../../core/crypto/sha256.ts'
 import { Fault } from '../../../core/errors.ts'
 import { findManagedCaller } from '../../../core/identity/keys.ts'
+import { listUsableKeys, type UsableKey } from '../../../core/identity/usable-keys.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import type { HttpResponse } from '../../http/http-response.ts'
 import { toFault } from '../../http/problem.ts'
 import type { CallRequest } from '../../proxy/call-types.ts'
 import { parseMaxPrice } from '../../proxy/quote.ts'
-import type { KeyJson } from '../../rest/account/keys.ts'
-import type { ListPage } from '../../rest/paging.ts'
 import { callResult } from '../call-result.ts'
 import { filterBar, form, formFields, selectFilter } from '../form.ts'
 import { formatDollars } from '../format.ts'
@@ -76,10 +75,13 @@ export const tryPage = (deps: TryDeps): AnyPage =>
     actions: { run: formAction({ fields: Fields, run: (...given) => run(deps, ...given) }) },
     render: async (request) => {
       const { slug = '' } = request.params
-      const { listing, endpoints } = await serviceOf(deps.pool, slug)
+      const { session } = request
+      const [{ listing, endpoints }, keys] = await Promise.all([
+        serviceOf(deps.pool, slug),
+        session ? listUsableKeys(deps.pool, session.principals) : [],
+      ])
       const name = request.query.endpoint || request.submission?.values['endpoint']
       const endpoint = name === undefined ? endpoints[0]! : endpointOf(endpoints, name)
-      const keys = await usableKeys(request)
       return {
         title: `Try ${listing.name}`,
         section: 'Services',
@@ -127,15 +129,6 @@ function endpointOf(endpoints: readonly ServiceEndpoint[], name: string): Servic
   return found
 }
 
-/** Keys of the visitor that can call. */
-async function usableKeys({ session, api }: PageRequest): Promise<readonly KeyJson[]> {
-  if (!session) return []
-  const { data } = await api<ListPage<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
-  return data.filter(
-    ({ role, revoked_at: revoked, frozen }) => role === 'agent' && !revoked && !frozen,
-  )
-}
-
 const endpointChoice = (
   slug: string,
   endpoints: readonly ServiceEndpoint[],
@@ -157,7 +150,7 @@ not charged.</p>`
 function runForm(
   { submission, path }: PageRequest,
   endpoint: ServiceEndpoint,
-  keys: readonly KeyJson[],
+  keys: readonly UsableKey[],
 ): Html {
   const builders = formFields('run', submission)
   // A run that failed keeps its name, so that repeating it after a lost response is charged once.
@@ -186,9 +179,9 @@ const KEY_FIELD = {
 <a href="/topup">add credits</a>.`,
 }
 
-const keyOptions = (keys: readonly KeyJson[]): Readonly<Record<string, string>> =>
+const keyOptions = (keys: readonly UsableKey[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    keys.map(({ key_id: id, name, balance_microdollars: balance }) => [
+    keys.map(({ id, name, balance }) => [
       id,
       `${name ?? id} (${balance === null ? 'sub-key' : formatDollars(balance)})`,
     ]),

@@ -6,11 +6,12 @@ import { usd } from '../../../core/money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { ask, payFor } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
+import { signInByOutbox } from './account-fixture.ts'
 
 const FIVE = usd('5')
 
 describe('top-up by anyone with the page link', () => {
-  const hub = useHub()
+  const hub = useHub({ config: { jobs: true } })
   const order = (keyId: string, id = `pur_${randomUUID()}`, amount = FIVE) => ({
     key_id: keyId,
     amount_microdollars: Number(amount),
@@ -89,6 +90,29 @@ describe('top-up by anyone with the page link', () => {
     const { text } = await ask(hub().url, `/topup?${query}`, { headers: { accept: 'text/html' } })
     expect(text).to.include('Do not pay').and.to.not.include('Add $5.00 test credits')
     expect(text).to.not.match(/<button type="button" hidden>Pay/)
+  })
+
+  it('offers every main key of the account with its credits, and no revoked one', async () => {
+    const person = await signInByOutbox(hub(), 'many-keys@example.test')
+    const make = async (name: string) =>
+      String((await person.ask('/v1/keys', { body: { name } })).body['key_id'])
+    const [first, gone] = [await make('First'), await make('Gone')]
+    await hub().database.admin.query(
+      `INSERT INTO hub.api_key (id, principal, parent, depth, credits)
+       SELECT 'key_manyTop' || lpad(n::text, 9, '0'), m.principal, m.id, 1, m.credits
+       FROM hub.api_key m, generate_series(1, 120) n WHERE m.id = $1`,
+      [first],
+    )
+    const last = await make('Last')
+    await hub().credit(last, FIVE)
+    await person.ask(`/v1/keys/${gone}`, { method: 'DELETE' })
+    const headers = { accept: 'text/html', cookie: person.cookie }
+    const { text } = await ask(hub().url, '/topup', { headers })
+    const offered = [...text.matchAll(/<option value="(key_\w+)"[^>]*>([^<]+)</g)]
+    expect(offered.map(([, id, label]) => [id, label])).to.deep.equal([
+      [first, 'First, $0.00'],
+      [last, 'Last, $5.00'],
+    ])
   })
 
   it('has an uncached page for its amount and key', async () => {

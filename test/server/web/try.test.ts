@@ -12,6 +12,15 @@ import { useTabs } from './tabs.ts'
 const ECHO = '/services/echo/try'
 const RUN = '6f1d2c3b-4a59-4e68-8b77-9a8695a4b3c2'
 
+/** Adds 120 sub-keys of a main key: the second is revoked, the third frozen, the fourth expired. */
+const INSERT_SUB_KEYS = `
+  INSERT INTO hub.api_key (id, principal, parent, depth, credits, name, revoked_at, frozen_at,
+    frozen_by, frozen_reason, expires_at)
+  SELECT 'key_manyTry' || lpad(n::text, 9, '0'), m.principal, m.id, 1, m.credits, 'Sub ' || n,
+    CASE n WHEN 2 THEN now() END, CASE n WHEN 3 THEN now() END, CASE n WHEN 3 THEN 'owner' END,
+    CASE n WHEN 3 THEN 'Lost.' END, CASE n WHEN 4 THEN now() - interval '1 second' END
+  FROM hub.api_key m, generate_series(1, 120) n WHERE m.id = $1`
+
 /** Service whose calls cost nothing, with a parameter in its path. */
 const freeService = () =>
   defineService({
@@ -149,6 +158,24 @@ describe('the page that calls an endpoint', function () {
       1_000_000n,
       1_000_000n,
     ])
+  })
+
+  it('offers keys that can call, main keys first, however many sub-keys are older', async () => {
+    const { person, keyId } = await personWithKey('many@example.test')
+    await hub().database.admin.query(INSERT_SUB_KEYS, [keyId])
+    const { body: second } = await person.ask('/v1/keys', { body: { name: 'Second' } })
+    const headers = { accept: 'text/html', cookie: person.cookie }
+    const { text } = await ask(hub().url, ECHO, { headers })
+    const [, select = ''] = /<select id="run-key"[^>]*>(.*?)<\/select>/s.exec(text) ?? []
+    const offered = [...select.matchAll(/value="(key_\w+)"[^>]*>([^<]+)</g)]
+    expect(offered.slice(0, 3).map(([, id, label]) => [id, label])).to.deep.equal([
+      [keyId, 'First ($1.00)'],
+      [second['key_id'], 'Second ($0.00)'],
+      ['key_manyTry000000001', 'Sub 1 (sub-key)'],
+    ])
+    expect(offered).to.have.length(100)
+    const named = select.match(/key_manyTry00000000[234]/g)
+    expect(named, 'revoked, frozen or expired').to.equal(null)
   })
 
   it('refuses forms of other sites', async () => {

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { dayStart, daysBefore } from '../../../../core/clock.ts'
+import { listMainKeys, type MainKey } from '../../../../core/identity/main-keys.ts'
 import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
 import { type HistoryRow, readHistory } from '../../../../core/usage/history.ts'
 import { historyCursor, positionOf } from '../../../rest/account/history.ts'
-import type { KeyJson } from '../../../rest/account/keys.ts'
-import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
+import { readCursor, writeCursor } from '../../../rest/paging.ts'
 import { documentPath } from '../../documents-table.ts'
 import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
@@ -61,9 +61,8 @@ export const historyPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
   page('/account/history', {
     query: Query,
     render: async (request) => {
-      const keys = await request.api<ListPage<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
-      const roots = keys.data.filter(({ parent, role }) => parent === null && role === 'agent')
-      const query = { ...request.query, key: request.query.key || (roots[0]?.key_id ?? '') }
+      const roots = await listMainKeys(pool, requireSession(request).principals)
+      const query = { ...request.query, key: request.query.key || (roots[0]?.id ?? '') }
       const frame = (main: Html) => ({
         title: 'History',
         tabs: ACCOUNT_TABS,
@@ -77,8 +76,8 @@ ${main}`,
     },
   })
 
-function historyFilters(roots: readonly KeyJson[], query: Query): Html {
-  const names = Object.fromEntries(roots.map((key) => [key.key_id, key.name ?? key.key_id]))
+function historyFilters(roots: readonly MainKey[], query: Query): Html {
+  const names = Object.fromEntries(roots.map(({ id, name }) => [id, name ?? id]))
   const options = {
     ...(Object.hasOwn(names, query.key) ? {} : { [query.key]: query.key }),
     ...names,
