@@ -1,6 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../errors.ts'
-import type { KeyManager } from './sub-keys.ts'
 
 /** Staff roles, highest first; each includes the next. An `auditor` may only read. */
 export const ROLES = ['admin', 'finance', 'auditor'] as const
@@ -33,21 +32,30 @@ const SELECT = `
   LEFT JOIN hub.person h ON h.principal = p.id`
 
 /**
- * Returns the highest role of these principals, or undefined.
+ * SQL that selects the roles of principals.
+ * @param principals SQL of an array of their ids
+ * @param admins SQL of an array of configured administrator wallets, lower case
+ */
+export const rolesSql = (principals: string, admins: string): string => `
+  SELECT role FROM hub.role WHERE principal = ANY (${principals}) AND revoked_at IS NULL
+    AND effective_at <= clock_timestamp()
+  UNION SELECT 'admin' FROM hub.principal
+    WHERE id = ANY (${principals}) AND wallet_address = ANY (${admins})`
+
+export const highestRole = (roles: readonly Role[]): Role | undefined =>
+  ROLES.find((role) => roles.includes(role))
+
+/**
+ * Returns the role of a principal, or undefined.
  * @param admins configured administrator wallets, lower case
  */
 export async function findRole(
   pool: Pool,
-  principals: KeyManager,
+  principal: string,
   admins: readonly string[],
 ): Promise<Role | undefined> {
-  const { rows } = await pool.query<{ role: Role }>(
-    `SELECT role FROM hub.role WHERE principal = ANY ($1) AND revoked_at IS NULL
-       AND effective_at <= clock_timestamp()
-     UNION SELECT 'admin' FROM hub.principal WHERE id = ANY ($1) AND wallet_address = ANY ($2)`,
-    [principals, admins],
-  )
-  return ROLES.find((role) => rows.some((row) => row.role === role))
+  const { rows } = await pool.query<{ role: Role }>(rolesSql('$1', '$2'), [[principal], admins])
+  return highestRole(rows.map(({ role }) => role))
 }
 
 /** Lists role grants, newest first. */

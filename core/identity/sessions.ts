@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import { prefixedId } from '../ids.ts'
+import { highestRole, type Role, rolesSql } from './roles.ts'
 import type { KeyManager } from './sub-keys.ts'
 
 /** Session of a signed-in person, or of a wallet that signed in for itself. */
@@ -14,6 +15,8 @@ export interface Session {
   readonly name: string
   /** Principals of the person and of the linked wallets. */
   readonly principals: KeyManager
+  /** Highest role of these principals, if they have one. */
+  readonly role: Role | undefined
   /** Seconds since the person signed in. */
   readonly ageSeconds: number
 }
@@ -92,28 +95,38 @@ const ENDS_AT = (admins: number, hours: number): string =>
   `CASE WHEN hub.is_staff(s.person, $${admins}) THEN
     least(s.expires_at, s.created_at + make_interval(hours => $${hours})) ELSE s.expires_at END`
 
+interface SessionRow extends Omit<Session, 'role'> {
+  readonly roles: readonly Role[]
+  /** True if its last use has not been stored for a while. */
+  readonly stale: boolean
+}
+
+const FIND_SQL = `
+  SELECT s.id, s.person, p.email, coalesce(p.email, a.wallet_address) AS name,
+    s.used_at < now() - interval '1 minute' AS stale,
+    extract(epoch FROM now() - s.created_at)::integer AS "ageSeconds",
+    k.principals, ARRAY(${rolesSql('k.principals', '$2')}) AS roles
+  FROM hub.session s JOIN hub.principal a ON a.id = s.person
+    LEFT JOIN hub.person p ON p.principal = s.person
+    CROSS JOIN LATERAL (SELECT ARRAY(SELECT s.person UNION ALL
+      SELECT l.wallet FROM hub.wallet_link l WHERE l.person = s.person) AS principals
+      OFFSET 0) k
+  WHERE s.hash = $1 AND ${ENDS_AT(2, 3)} > now()`
+
 /** Finds a session by its token; undefined if it ended or never existed. */
 export async function findSession(
   pool: Pool,
   token: string,
   { admins, staff }: StaffSessionRules,
 ): Promise<Session | undefined> {
-  const { rows } = await pool.query<Session & { readonly stale: boolean }>(
-    `SELECT s.id, s.person, p.email, coalesce(p.email, a.wallet_address) AS name,
-       s.used_at < now() - interval '1 minute' AS stale,
-       extract(epoch FROM now() - s.created_at)::integer AS "ageSeconds",
-       ARRAY(SELECT s.person UNION ALL SELECT l.wallet FROM hub.wallet_link l
-         WHERE l.person = s.person) AS principals
-     FROM hub.session s JOIN hub.principal a ON a.id = s.person
-       LEFT JOIN hub.person p ON p.principal = s.person
-     WHERE s.hash = $1 AND ${ENDS_AT(2, 3)} > now()`,
-    [hashToken(token), admins, staff.sessionHours],
-  )
+  // Named, because planning takes longer than reading one session.
+  const values = [hashToken(token), admins, staff.sessionHours]
+  const { rows } = await pool.query<SessionRow>({ name: 'sessions.find', text: FIND_SQL, values })
   const [row] = rows
   if (!row) return undefined
-  const { stale, ...session } = row
+  const { stale, roles, ...session } = row
   if (stale) await pool.query('UPDATE hub.session SET used_at = now() WHERE id = $1', [session.id])
-  return session
+  return { ...session, role: highestRole(roles) }
 }
 
 /** Returns those digests that belong to a session. */

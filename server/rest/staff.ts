@@ -39,7 +39,7 @@ export async function findStaff(
   if (caller && caller.limits.length > 0) return undefined
   const principal = caller?.principal ?? session?.person
   if (principal === undefined) return undefined
-  const role = await limitWait(findRole(pool, session?.principals ?? [principal], admins))
+  const role = session ? session.role : await limitWait(findRole(pool, principal, admins))
   if (!role) return undefined
   return {
     name: session?.name ?? caller?.wallet ?? (await limitWait(emailOf(pool, principal))),

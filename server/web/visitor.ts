@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { sumMainKeys } from '../../core/identity/main-keys.ts'
-import { findRole, type Role } from '../../core/identity/roles.ts'
+import type { Role } from '../../core/identity/roles.ts'
 import type { Session } from '../../core/identity/sessions.ts'
 
 /** Signed-in visitor, as shown in the frame of a page. */
@@ -14,20 +14,15 @@ export interface Visitor {
 
 export interface VisitorDeps {
   readonly pool: Pool
-  /** Wallets of administrators by configuration, in lowercase. */
-  readonly admins: readonly string[]
 }
 
 /** Reads what the frame shows of a session; undefined without one. */
 export async function readVisitor(
   session: Session | undefined,
-  { pool, admins }: VisitorDeps,
+  { pool }: VisitorDeps,
 ): Promise<Visitor | undefined> {
   if (!session) return undefined
-  const { name, principals } = session
-  const [{ credits }, role] = await Promise.all([
-    sumMainKeys(pool, principals),
-    findRole(pool, principals, admins),
-  ])
+  const { name, principals, role } = session
+  const { credits } = await sumMainKeys(pool, principals)
   return { name, credits, role }
 }

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
 import { Fault } from '../../../core/errors.ts'
-import { findRole } from '../../../core/identity/roles.ts'
 import { findCallKey } from '../../../core/usage/call-records.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
@@ -12,7 +11,6 @@ import { emptyState } from '../messages.ts'
 import { areasOf, DOCS_TABS, MAIN_LINKS } from '../navigation.ts'
 import { type AnyPage, type PageRequest, page } from '../page.ts'
 import { withQuery } from '../table.ts'
-import type { VisitorDeps } from '../visitor.ts'
 
 /** Place to go to, such as a page, a service or a key. */
 interface Target {
@@ -43,7 +41,7 @@ const BY_ID = [
  * entries by id. Redirects to the only match, to a service if its name is the same.
  * The command palette sends this form; with `list`, it shows the matches while somebody types.
  */
-export const goPage = (deps: SearchDeps & VisitorDeps): AnyPage =>
+export const goPage = (deps: SearchDeps): AnyPage =>
   page(PATH, {
     access: 'personal',
     query: z.object({
@@ -68,7 +66,7 @@ export const goPage = (deps: SearchDeps & VisitorDeps): AnyPage =>
 
 async function findTargets(
   request: PageRequest<{ readonly q: string }>,
-  deps: SearchDeps & VisitorDeps,
+  deps: SearchDeps,
 ): Promise<readonly Target[]> {
   const { q } = request.query
   const byId = [...(await ownCall(q, request, deps)), ...(await targetsOfId(q, request))]
@@ -79,11 +77,11 @@ async function findTargets(
     return words.every((word) => text.includes(word))
   }
   const { session } = request
-  const [areas, keys, services] = await Promise.all([
-    session && findRole(deps.pool, session.principals, deps.admins).then(areasOf),
+  const [keys, services] = await Promise.all([
     q === '' ? [] : ownKeys(request),
     q === '' ? [] : findServices(deps, q),
   ])
+  const areas = session && areasOf(session.role)
   return [...pagesOf(areas).filter(isMatch), ...keys.filter(isMatch), ...services]
 }
 
