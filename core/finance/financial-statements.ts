@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { readSnapshot } from '../db/transaction.ts'
 import type { Account } from '../ledger/events.ts'
-import { readGroups } from '../ledger/history/trial-lines.ts'
+import { readGroupsAt } from '../ledger/history/trial-lines.ts'
 import { isCash } from '../ledger/postings.ts'
 import { earningsByYear, isResult, retainedEarningsOf } from '../ledger/retained-earnings.ts'
 import type { ReportPeriod } from './report-period.ts'
@@ -69,7 +69,7 @@ async function readPeriods(
 ): Promise<PeriodBalances[]> {
   const known = new Map<number, GroupBalances>()
   const balancesAt = async (at: Date): Promise<GroupBalances> => {
-    const found = known.get(at.getTime()) ?? (await readBalances(client, at))
+    const found = known.get(at.getTime()) ?? (await readBalances(client, [at]))[0]!
     known.set(at.getTime(), found)
     return found
   }
@@ -82,11 +82,15 @@ async function readPeriods(
   return read
 }
 
-/** Reads the balances of an instant by value date. */
-export async function readBalances(client: PoolClient, at: Date): Promise<GroupBalances> {
-  const groups = await readGroups({ client, at }, '')
-  const money = groups.filter(({ asset }) => asset === 'USDC')
-  return new Map(money.map(({ account, balance }) => [account, balance]))
+/** Reads the balances of each instant by value date. */
+export async function readBalances(
+  client: PoolClient,
+  instants: readonly Date[],
+): Promise<readonly GroupBalances[]> {
+  return (await readGroupsAt(client, instants)).map((groups) => {
+    const money = groups.filter(({ asset }) => asset === 'USDC')
+    return new Map(money.map(({ account, balance }) => [account, balance]))
+  })
 }
 
 export const startsWith =

@@ -39,20 +39,16 @@ export const readTrends = (pool: Pool, now: Date, months: number): Promise<Month
     const starts = Array.from({ length: months + 1 }, (_, i) => monthStart(now, i + 1 - months))
     const sales = await sumByMonth(client, SALES, starts)
     const payouts = await sumByMonth(client, PAYOUTS, starts)
-    const figures: MonthFigures[] = []
-    let opening = await readBalances(client, starts[0]!)
-    for (const [i, to] of starts.slice(1).entries()) {
-      const closing = await readBalances(client, to)
+    const balances = await readBalances(client, starts)
+    return starts.slice(1).map((_, i) => {
       const month = monthName(starts[i]!)
-      figures.push({
+      return {
         month,
         providerSales: sales.get(month) ?? 0n,
         payouts: payouts.get(month) ?? 0n,
-        ...monthFigures(opening, closing),
-      })
-      opening = closing
-    }
-    return figures
+        ...monthFigures(balances[i]!, balances[i + 1]!),
+      }
+    })
   })
 
 function monthFigures(opening: GroupBalances, closing: GroupBalances) {

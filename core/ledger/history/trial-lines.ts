@@ -91,21 +91,44 @@ function sumByAsset(
   return sums
 }
 
+type GroupRow = TrialLine & Record<keyof DebitsAndCredits, string>
+
+const GROUP_COLUMNS = 'g.code AS account, s.code AS asset, g.accounts::integer, g.debits, g.credits'
+
 /** Reads the groups of accounts with the prefix and a non-zero balance, ordered by code. */
-export async function readGroups(
-  { client, at }: TrialContext,
-  prefix: string,
-): Promise<AccountGroup[]> {
-  const { rows } = await client.query<TrialLine & Record<keyof DebitsAndCredits, string>>(
-    `SELECT g.code AS account, s.code AS asset, g.accounts::integer, g.debits, g.credits
+async function readGroups({ client, at }: TrialContext, prefix: string): Promise<AccountGroup[]> {
+  const { rows } = await client.query<GroupRow>(
+    `SELECT ${GROUP_COLUMNS}
      FROM ledger.groups_at($1, $2) g JOIN ledger.asset s ON s.id = g.asset
      ORDER BY g.code COLLATE "C", s.code`,
     [at, prefix],
   )
-  return rows.map((row) => {
-    const sides = { debits: BigInt(row.debits), credits: BigInt(row.credits) }
-    return { ...row, ...sides, balance: sides.credits - sides.debits }
-  })
+  return rows.map(toGroup)
+}
+
+/**
+ * Reads all groups of accounts with a non-zero balance at each instant, in one query. Before the
+ * first entry there is none: that is found without adding up all accounts.
+ */
+export async function readGroupsAt(
+  client: PoolClient,
+  instants: readonly Date[],
+): Promise<readonly (readonly AccountGroup[])[]> {
+  const { rows } = await client.query<GroupRow & { readonly n: number }>(
+    `SELECT w.n::integer, ${GROUP_COLUMNS}
+     FROM unnest($1::timestamptz[]) WITH ORDINALITY w(at, n)
+     CROSS JOIN LATERAL ledger.groups_at(w.at) g JOIN ledger.asset s ON s.id = g.asset
+     WHERE EXISTS (SELECT FROM ledger.cut(w.at) c WHERE c.seq > 0)
+       OR EXISTS (SELECT FROM ledger.late(w.at))`,
+    [instants],
+  )
+  const byInstant = Map.groupBy(rows, ({ n }) => n)
+  return instants.map((_, i) => (byInstant.get(i + 1) ?? []).map(toGroup))
+}
+
+function toGroup({ account, asset, accounts, ...sides }: GroupRow): AccountGroup {
+  const [debits, credits] = [BigInt(sides.debits), BigInt(sides.credits)]
+  return { account, asset, accounts, debits, credits, balance: credits - debits }
 }
 
 /** Adds open accounts with a zero balance to the groups. */
