@@ -139,40 +139,48 @@ export const publishedMeter = ({ unit, unitAmount, unitPer, price }: ServiceEndp
     ? undefined
     : showMetered({ unit, of: unitPrice(micros(unitAmount!), unitPer!) }, price)
 
-/** Returns an active service with its endpoints; undefined if there is none. */
+const LISTING_SQL = `
+  SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES} WHERE s.state = 'active' AND s.slug = $1`
+
+const ENDPOINTS_SQL = `
+  WITH untested AS MATERIALIZED (SELECT t.method, t.path FROM hub.upstream u
+    JOIN hub.content_version c ON c.subject = u.slug AND c.state = 'approved'
+    CROSS JOIN LATERAL hub.untested_endpoints(u.slug, c.content) t
+    WHERE u.slug = $1 AND u.tests_waived_at IS NOT NULL)
+  SELECT e.method, e.path, e.summary, v.amount AS price, v.computed, v.unit,
+    v.unit_amount AS "unitAmount", v.unit_per AS "unitPer",
+    v.version AS "priceVersion", e.input_schema AS "inputSchema",
+    e.output_schema AS "outputSchema", NOT EXISTS (SELECT FROM untested u
+      WHERE u.method = e.method AND u.path = e.path) AS tested,
+    (SELECT t.input FROM hub.content_version c
+      CROSS JOIN LATERAL jsonb_array_elements(c.content -> 'endpoints') x
+      JOIN hub.endpoint_test t ON t.service = $1 AND t.input IS NOT NULL
+        AND t.digest = hub.endpoint_digest(c.content ->> 'baseUrl', x)
+      WHERE c.subject = $1 AND c.state = 'approved' AND x ->> 'method' = e.method
+        AND x ->> 'path' = e.path LIMIT 1) AS sample
+  FROM hub.endpoint e
+  JOIN LATERAL (SELECT * FROM hub.price WHERE endpoint = e.id
+    ORDER BY version DESC LIMIT 1) v ON true
+  WHERE e.service = $1 AND e.state = 'active' ORDER BY e.path, e.method`
+
+/**
+ * Returns an active service with its endpoints; undefined if there is none. The statements are
+ * named, because planning them takes longer than reading one service.
+ */
 export async function findService(
   pool: Pool,
   slug: string,
 ): Promise<
   { readonly listing: PublishedService; readonly endpoints: ServiceEndpoint[] } | undefined
 > {
-  const { rows } = await pool.query<PublishedService>(
-    `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES} WHERE s.state = 'active' AND s.slug = $1`,
-    [slug],
-  )
-  const [listing] = rows
-  if (!listing) return undefined
-  const { rows: endpoints } = await pool.query<ServiceEndpoint>(
-    `WITH untested AS MATERIALIZED (SELECT t.method, t.path FROM hub.upstream u
-       JOIN hub.content_version c ON c.subject = u.slug AND c.state = 'approved'
-       CROSS JOIN LATERAL hub.untested_endpoints(u.slug, c.content) t
-       WHERE u.slug = $1 AND u.tests_waived_at IS NOT NULL)
-     SELECT e.method, e.path, e.summary, v.amount AS price, v.computed, v.unit,
-       v.unit_amount AS "unitAmount", v.unit_per AS "unitPer",
-       v.version AS "priceVersion", e.input_schema AS "inputSchema",
-       e.output_schema AS "outputSchema", NOT EXISTS (SELECT FROM untested u
-         WHERE u.method = e.method AND u.path = e.path) AS tested,
-       (SELECT t.input FROM hub.content_version c
-         CROSS JOIN LATERAL jsonb_array_elements(c.content -> 'endpoints') x
-         JOIN hub.endpoint_test t ON t.service = $1 AND t.input IS NOT NULL
-           AND t.digest = hub.endpoint_digest(c.content ->> 'baseUrl', x)
-         WHERE c.subject = $1 AND c.state = 'approved' AND x ->> 'method' = e.method
-           AND x ->> 'path' = e.path LIMIT 1) AS sample
-     FROM hub.endpoint e
-     JOIN LATERAL (SELECT * FROM hub.price WHERE endpoint = e.id
-       ORDER BY version DESC LIMIT 1) v ON true
-     WHERE e.service = $1 AND e.state = 'active' ORDER BY e.path, e.method`,
-    [slug],
-  )
-  return { listing, endpoints }
+  const [listings, endpoints] = await Promise.all([
+    pool.query<PublishedService>({ name: 'services.find', text: LISTING_SQL, values: [slug] }),
+    pool.query<ServiceEndpoint>({
+      name: 'services.endpoints',
+      text: ENDPOINTS_SQL,
+      values: [slug],
+    }),
+  ])
+  const [listing] = listings.rows
+  return listing && { listing, endpoints: endpoints.rows }
 }
