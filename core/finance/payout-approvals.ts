@@ -47,8 +47,8 @@ export async function listWaitingPayouts(
   provider?: string,
 ): Promise<readonly WaitingPayout[]> {
   const values = [minimum, provider ?? null, ...ruleValues(rules)]
-  const { rows } = await pool.query<WaitingPayout>(WAITING_SQL, values)
-  return rows
+  const read = { name: 'payouts.waiting', text: WAITING_SQL, values }
+  return (await pool.query<WaitingPayout>(read)).rows
 }
 
 /** Payout that a person approves, as they saw it. */

@@ -66,6 +66,10 @@ export async function pendingWork(
     tiers.map(({ ms }) => ms),
     RECENT_DAYS,
   ]
-  const { rows } = await pool.query<PendingWork>(PENDING_WORK, values)
+  const { rows } = await pool.query<PendingWork>({
+    name: 'pending-work.count',
+    text: PENDING_WORK,
+    values,
+  })
   return rows[0]!
 }

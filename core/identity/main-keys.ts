@@ -144,18 +144,22 @@ export interface MainKeyTotals {
   readonly keyId: string | null
 }
 
+const MAIN_KEY_PLACES_SQL = `
+  SELECT k.id, k.credits, p.shard
+  FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+  WHERE k.principal = ANY ($1) AND k.parent IS NULL AND k.revoked_at IS NULL
+    AND k.credits IS NOT NULL ORDER BY k.id COLLATE "C"`
+
 /** Counts the main keys of principals that are not revoked, and sums their credits. */
 export async function sumMainKeys(
   pool: Pool,
   principals: readonly string[],
 ): Promise<MainKeyTotals> {
-  const { rows } = await pool.query<CreditsPlace & { id: string }>(
-    `SELECT k.id, k.credits, p.shard
-     FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
-     WHERE k.principal = ANY ($1) AND k.parent IS NULL AND k.revoked_at IS NULL
-       AND k.credits IS NOT NULL ORDER BY k.id COLLATE "C"`,
-    [principals],
-  )
+  const { rows } = await pool.query<CreditsPlace & { id: string }>({
+    name: 'main-keys.places',
+    text: MAIN_KEY_PLACES_SQL,
+    values: [principals],
+  })
   const balances = [...(await readBalances(pool, rows)).values()]
   return {
     count: rows.length,

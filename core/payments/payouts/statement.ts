@@ -210,14 +210,10 @@ export function readStatementLines(
     for (const { account, shard } of places) {
       if (lines.length >= limit) break
       const isFirst = after !== undefined && String(account) === after[0] && shard === after[1]
-      const { rows } = await client.query<StatementLine & AccountShard>(LINES_SQL, [
-        payout,
-        account,
-        shard,
-        isFirst ? after[2] : null,
-        limit - lines.length,
-      ])
-      lines.push(...rows)
+      const rest = limit - lines.length
+      const values = [payout, account, shard, isFirst ? after[2] : null, rest]
+      const read = { name: 'payout-statement.lines', text: LINES_SQL, values }
+      lines.push(...(await client.query<StatementLine & AccountShard>(read)).rows)
     }
     return lines
   }
