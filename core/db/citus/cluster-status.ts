@@ -76,7 +76,7 @@ async function readHeads(
   return rows
 }
 
-/** SQL of the state of a node, which its result and the failure to connect tell. */
+/** Query of the state of a node, which responds with JSON. */
 const NODE_STATE = `SELECT json_build_object(
   'sessions', (SELECT count(*) FROM pg_stat_activity WHERE state = 'active'
     AND datname = current_database() AND pid <> pg_backend_pid()),
