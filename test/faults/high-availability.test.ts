@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import nock from 'nock'
-import { Client, type Pool } from 'pg'
+import type { Pool } from 'pg'
 import { elapsedMs, sleep } from '../../core/clock.ts'
-import { databaseUrl } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { ask } from '../support/ask.ts'
 import { requirePrograms, skip } from '../support/skip.ts'
 import { violations } from './bank/checker.ts'
+import { emptyDatabase } from './bank/round.ts'
 import { BankWorkers } from './bank/workers.ts'
 import { settleDown, Workload } from './bank/workload.ts'
 import { type BankSpec, openBank } from './banks/index.ts'
@@ -65,8 +65,8 @@ describe('Three database machines under Patroni, with etcd and HAProxy', functio
     if (process.getuid?.() !== 0) skip(this, 'needs root')
     nock.restore()
     cluster = await PatroniCluster.start()
-    const [bank = '', hubs = ''] = await createDatabases(cluster.url, 'bank', 'agenthub')
-    spec = await openLedgerBank(bank, AGENTS)
+    const hubs = await emptyDatabase(cluster, 'agenthub')
+    spec = await openLedgerBank(await emptyDatabase(cluster, 'bank'), AGENTS)
     workers = new BankWorkers(spec, 2)
     workload = new Workload(workers, AGENTS)
     hub = await HubProcess.create(hubs, {
@@ -179,11 +179,3 @@ describe('Three database machines under Patroni, with etcd and HAProxy', functio
 })
 
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
-
-async function createDatabases(url: string, ...names: readonly string[]): Promise<string[]> {
-  const client = new Client(url)
-  await client.connect()
-  for (const name of names) await client.query(`CREATE DATABASE ${name}`)
-  await client.end()
-  return names.map((name) => databaseUrl(url, name))
-}

@@ -64,13 +64,16 @@ export async function crash(cluster: Cluster, settings?: Record<string, string>)
   await cluster.start(settings)
 }
 
-/** Creates an empty database in a cluster. */
-export async function emptyDatabase(cluster: Cluster, name: string): Promise<string> {
-  const client = new Client(cluster.url)
+/** Creates an empty database. @param url of the superuser @returns its connection string */
+export async function emptyDatabase(
+  { url }: { readonly url: string },
+  name: string,
+): Promise<string> {
+  const client = new Client(url)
   await client.connect()
   await client.query(`CREATE DATABASE ${name}`)
   await client.end()
-  return databaseUrl(cluster.url, name)
+  return databaseUrl(url, name)
 }
 
 /** Prints the result of a round below the title of its test. */

@@ -144,16 +144,12 @@ export class Cluster {
     )
   }
 
-  /**
-   * Kills the postmaster and all its children with SIGKILL: a surviving child could still commit.
-   */
+  /** Kills the server with SIGKILL. */
   async kill(): Promise<void> {
     const postmaster = this.#postmaster
     if (!postmaster) return
     this.#postmaster = undefined
-    sendSignal(postmaster.pid, 'SIGSTOP') // so that it starts no new process
-    for (const pid of [...(await childrenOf(postmaster.pid)), postmaster.pid])
-      sendSignal(pid, 'SIGKILL')
+    await killWithChildren(postmaster.pid)
     await postmaster.exited
     this.proxy.target = undefined
     this.proxy.cut()
@@ -163,8 +159,7 @@ export class Cluster {
   async suspend(): Promise<() => void> {
     const postmaster = this.#postmaster
     if (!postmaster) return () => {}
-    process.kill(postmaster.pid, 'SIGSTOP') // so that it starts no new process
-    const pids = [...(await childrenOf(postmaster.pid)), postmaster.pid]
+    const pids = await suspendParent(postmaster.pid)
     for (const pid of pids) sendSignal(pid, 'SIGSTOP')
     return () => {
       for (const pid of pids) sendSignal(pid, 'SIGCONT')
@@ -201,6 +196,17 @@ async function isReady(postmaster: ManagedProcess, deadline: number): Promise<bo
     if (dead || elapsedMs() > deadline) return false
   }
   return true
+}
+
+/** Kills a postmaster and all its children: a surviving child could still commit. */
+export async function killWithChildren(postmaster: number): Promise<void> {
+  for (const pid of await suspendParent(postmaster)) sendSignal(pid, 'SIGKILL')
+}
+
+/** Suspends a process, so that it starts no other. @returns its children and itself */
+async function suspendParent(pid: number): Promise<readonly number[]> {
+  sendSignal(pid, 'SIGSTOP')
+  return [...(await childrenOf(pid)), pid]
 }
 
 /** Returns the processes that a process started and whose command line matches. */

@@ -8,7 +8,7 @@ import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { type ClusterLocation, findClusterLocation } from '../../../core/db/cluster-location.ts'
 import { type ManagedProcess, startManagedProcess } from '../../../core/runtime/managed-process.ts'
 import { CLUSTERS_FOLDER } from '../../support/postgres.ts'
-import { childrenOf, sendSignal } from './cluster.ts'
+import { killWithChildren, sendSignal } from './cluster.ts'
 
 const run = promisify(execFile)
 
@@ -100,12 +100,9 @@ export class DatabaseMachine {
     this.#patroni = undefined
   }
 
-  /** Kills the postmaster and all its children, of which a survivor could still commit. */
   async killPostgres(): Promise<void> {
     const pid = await this.#postmaster()
-    if (pid === undefined) return
-    sendSignal(pid, 'SIGSTOP')
-    for (const each of [...(await childrenOf(pid)), pid]) sendSignal(each, 'SIGKILL')
+    if (pid !== undefined) await killWithChildren(pid)
   }
 
   /** Makes another machine the primary, with the command that operators are given. */
