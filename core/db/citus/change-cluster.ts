@@ -94,6 +94,15 @@ export async function addNode(client: ClientBase, { host, port }: NodeAddress): 
   return rowCount === 0
 }
 
+/** Shard of the ledger and the node on which it is, or to which it moves. */
+interface ShardPlace {
+  readonly shard: number
+  readonly node: string
+}
+
+/** Shards of the ledger that share a physical shard, which move together. */
+type Group = readonly (ShardPlace & { readonly physical: bigint })[]
+
 /**
  * Spreads the shards of the ledger over the nodes, one after the other, without stopping batches.
  * Takes those that have entries first: empty physical shards stay where they are.
@@ -102,8 +111,8 @@ export async function addNode(client: ClientBase, { host, port }: NodeAddress): 
 export async function* rebalance(
   client: ClientBase,
   nodes: readonly { readonly node: string; readonly storesShards: boolean }[],
-  shards: readonly { readonly shard: number; readonly node: string; readonly physical: bigint }[],
-): AsyncGenerator<{ readonly shard: number; readonly node: string }> {
+  shards: Group,
+): AsyncGenerator<ShardPlace> {
   const moves = planMoves(
     nodes.filter(({ storesShards }) => storesShards).map(({ node }) => node),
     shards,
@@ -115,31 +124,43 @@ export async function* rebalance(
 }
 
 /**
- * Plans the fewest moves after which no node has more than one shard more than another. Shards that
- * share a physical shard count once.
+ * Plans moves after which no other one would make the numbers of shards of two nodes more equal.
+ * Shards that share a physical shard move together.
  */
-export function planMoves(
-  nodes: readonly string[],
-  shards: readonly { readonly shard: number; readonly node: string; readonly physical: bigint }[],
-): readonly { readonly shard: number; readonly node: string }[] {
-  const movable = [...new Map(shards.map((each) => [each.physical, each])).values()]
-  const held = new Map(
-    nodes.map((node) => [node, movable.filter((shard) => shard.node === node)] as const),
-  )
-  const stranded = movable.filter(({ node }) => !held.has(node))
-  const moves: { shard: number; node: string }[] = []
-  const fewest = () => [...held].reduce((a, b) => (b[1].length < a[1].length ? b : a))
-  const most = () => [...held].reduce((a, b) => (b[1].length > a[1].length ? b : a))
-  const give = (shard: (typeof movable)[number]): void => {
-    const [node, own] = fewest()
-    own.push(shard)
-    moves.push({ shard: shard.shard, node })
+export function planMoves(nodes: readonly string[], shards: Group): readonly ShardPlace[] {
+  if (nodes.length === 0) return []
+  const groups = [...Map.groupBy(shards, ({ physical }) => physical).values()]
+  const held = nodes.map((node) => ({
+    node,
+    groups: groups.filter(([first]) => first!.node === node),
+  }))
+  const bySize = () => held.toSorted((a, b) => sizeOf(a.groups) - sizeOf(b.groups))
+  const stranded = groups.filter(([first]) => !nodes.includes(first!.node))
+  for (const group of stranded.toSorted((a, b) => b.length - a.length)) {
+    bySize()[0]!.groups.push(group)
   }
-  if (held.size === 0) return []
-  stranded.forEach(give)
-  while (most()[1].length - fewest()[1].length > 1) give(most()[1].pop()!)
-  return moves
+  for (;;) {
+    const sorted = bySize()
+    const [fewest, most] = [sorted[0]!, sorted.at(-1)!]
+    const difference = sizeOf(most.groups) - sizeOf(fewest.groups)
+    const excess = ({ length }: Group) => Math.abs(difference / 2 - length)
+    const [best] = most.groups
+      .filter(({ length }) => length < difference)
+      .toSorted((a, b) => excess(a) - excess(b) || a.length - b.length)
+    if (best === undefined) break
+    most.groups = most.groups.filter((each) => each !== best)
+    fewest.groups.push(best)
+  }
+  return held.flatMap((target) =>
+    target.groups
+      .flat()
+      .filter(({ node }) => node !== target.node)
+      .map(({ shard }) => ({ shard, node: target.node })),
+  )
 }
+
+const sizeOf = (groups: readonly Group[]): number =>
+  groups.reduce((sum, { length }) => sum + length, 0)
 
 /** Parses `host:port`; undefined if it is neither. */
 export function parseNode(text: string): NodeAddress | undefined {

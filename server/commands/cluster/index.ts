@@ -82,7 +82,8 @@ const move: Command = {
 
 const spread: Command = {
   usage: '[--json]',
-  description: 'move shards until no node has more than one more than another',
+  description: `spread the shards evenly over the nodes; those that share a physical shard
+move together`,
   options: JSON_OPTION,
   async run(context, { json }) {
     const moves: ShardMove[] = []

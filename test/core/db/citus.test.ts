@@ -210,9 +210,32 @@ describe('moves that balance a cluster', () => {
     expect(moves.map(({ node }) => node).toSorted()).to.deep.equal(['b', 'c'])
   })
 
-  it('count shards that share a physical shard once', () => {
+  it('move shards that share a physical shard together, if that makes nodes more equal', () => {
     const shards = [shard(0, 'a', 7), shard(1, 'a', 7), shard(2, 'b')]
     expect(planMoves(['a', 'b'], shards)).to.deep.equal([])
+    expect(planMoves(['a', 'b'], [...shards, shard(3, 'a'), shard(4, 'a')])).to.deep.equal([
+      { shard: 3, node: 'b' },
+    ])
+    expect(planMoves(['b', 'c'], shards)).to.deep.equal([
+      { shard: 0, node: 'c' },
+      { shard: 1, node: 'c' },
+    ])
+  })
+
+  it('give nodes about equal numbers of shards, of which up to four share a physical shard', () => {
+    const sizes = Array.from({ length: 16 }, (_, n) => 1 + (n % 4))
+    const shards = sizes.flatMap((size, physical) =>
+      Array.from({ length: size }, (_, n) => shard(4 * physical + n, 'a', physical)),
+    )
+    const nodes = ['a', 'b', 'c', 'd', 'e']
+    const moved = new Map(planMoves(nodes, shards).map((move) => [move.shard, move.node]))
+    const places = shards.map((each) => ({ ...each, node: moved.get(each.shard) ?? each.node }))
+    for (const node of nodes) {
+      expect(places.filter((each) => each.node === node).length).to.be.within(7, 9)
+    }
+    for (const group of Map.groupBy(places, ({ physical }) => physical).values()) {
+      expect(new Set(group.map(({ node }) => node)).size).to.equal(1)
+    }
   })
 
   it('are none without a node', () => {
