@@ -77,6 +77,16 @@ describe('a ledger on Citus', function () {
     expect(rows.map(({ tables }) => Number(tables))).to.deep.equal([32, 32])
   })
 
+  it('has a physical shard for each of eight shards, and 39 for 64', async () => {
+    const { rows } = await hubs['citus']!.database.admin.query<{ eight: number; most: number }>(
+      `SELECT count(DISTINCT place) FILTER (WHERE shard < 8)::integer AS eight,
+         count(DISTINCT place)::integer AS most
+       FROM (SELECT shard, get_shard_id_for_distribution_column('ledger.head', shard::smallint)
+         AS place FROM generate_series(0, 63) shard) s`,
+    )
+    expect(rows).to.deep.equal([{ eight: 8, most: 39 }])
+  })
+
   it('receives batches straight from the hub, on the worker of their shard', async () => {
     const citus = hubs['citus']!
     const { client, keyId } = await citus.agent()

@@ -26,7 +26,8 @@ export class ShardConnections {
   readonly #workers = new Map<string, Pool>()
   /** Pools of the workers that were found, by shard. */
   readonly #found = new Map<number, Pool>()
-  readonly #searched = new Set<number>()
+  /** Shards whose worker is being searched for, or was not found a moment ago. */
+  readonly #searching = new Set<number>()
   #isClosed = false
 
   /** @param options of the pools, with the login of the coordinator's */
@@ -63,8 +64,8 @@ export class ShardConnections {
 
   /** Finds the worker of a shard and connects to it. */
   async #search(shard: number): Promise<void> {
-    if (this.#searched.has(shard)) return
-    this.#searched.add(shard)
+    if (this.#searching.has(shard)) return
+    this.#searching.add(shard)
     try {
       const pool = await this.#poolOf(shard)
       await pool.query('SELECT')
@@ -72,7 +73,7 @@ export class ShardConnections {
     } catch {
       await unrefSleep(RETRY_MS)
     } finally {
-      this.#searched.delete(shard)
+      this.#searching.delete(shard)
     }
   }
 
