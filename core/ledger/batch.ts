@@ -49,15 +49,17 @@ export interface BatcherOptions {
   readonly onBatch?: (operations: number) => void
 }
 
+/** Most operations of a batch. */
+export const BATCH_MAX = 1_000
 /** Interval at which waiting reserves are checked. */
-const TICK_MS = 500
+export const TICK_MS = 500
 /**
  * Maximum wait of a reserve. Its call has not begun, so the caller should learn early that the
  * database is unreachable. Counted in ticks, so that a busy event loop does not reject reserves.
  */
-const RESERVE_TICKS = 5
+export const RESERVE_TICKS = 5
 
-const QUEUE_MAX = 50_000
+export const QUEUE_MAX = 50_000
 const QUEUE_OWNER_MAX = 20_000
 const APPLY = {
   name: 'ledger.apply',
@@ -89,7 +91,7 @@ export class Batcher {
     this.#shard = shard
     this.#options = {
       concurrency: 1,
-      batchMax: 1_000,
+      batchMax: BATCH_MAX,
       retryForMs: RETRY_FOR_MS,
       onBatch: () => {},
       ...options,

@@ -1,36 +1,52 @@
-import { type BatchCosts, CALIBRATION, msPerCall } from './cluster/calibration.ts'
+import { BATCH_MAX } from '../../core/ledger/batch.ts'
+import {
+  AVAILABLE_MS,
+  COMMIT_MS,
+  CORES,
+  SHARDS_MAX,
+  USED,
+  WORKERS_MAX,
+} from './cluster/assumptions.ts'
+import { CALIBRATION, msPerCall, shardCallsMax } from './cluster/calibration.ts'
 import { type Scenario, type Simulated, simulate } from './cluster/simulation.ts'
 import { rounded } from './load.ts'
 import type { Report, Table } from './report.ts'
 
 const RATES = [100_000, 1_000_000] as const
-/** Hubs that share a shard; the last: every hub serves every shard, as today. */
-const SHARED_BY = [1, 4, Number.POSITIVE_INFINITY] as const
+/** Shards that a hub sends to; the last: every hub sends to every shard, as today. */
+const SHARDS_OF_A_HUB = [1, 4, Number.POSITIVE_INFINITY] as const
 
-/** Time of a call on the thread of a hub, which serves 4,000 a second (`plugins/upstream`). */
+/** Measured by `npm run bench -- upstream`: a hub serves 4,000 calls per second. */
 const HUB_MS = 0.25
-/** Assumed: a write to a disk, and one to the standby in another zone. */
-const COMMIT_MS = 0.5 + 1
+/** Measured by `test/faults/high-availability.test.ts`: the machine of a primary dies. */
+const FAILOVER_MS = 20_900
+/** Assumed. */
 const UPSTREAM_MS = 100
-const WARM_MS = 4_000
-const FAULT_AT_MS = 5_000
-const CORES = 16
+/** Assumed; fewer if the ledger has no more shards. */
 const SHARDS_PER_WORKER = 16
-/** Assumed load at which machines are full. */
-const USED = 0.7
-const WORKERS_MAX = 64 // physical shards
+/** Goal for the time in hub and ledger. */
 const P99_MAX_MS = 250
-/** Connections that a worker serves well. */
+/** Assumed: connections that a worker serves well. */
 const CONNECTIONS_MAX = 500
-/** Measured under load on one machine: failover of a worker, and the end of a move. */
-const FAILOVER_MS = 9_800
-const MOVE_MS = 1_700
+/** Load during an overload, compared with that for which the machines are sized. */
+const OVERLOAD = 1.5
 
-interface Sized {
+const WARM_MS = 4_000
+const MS = 1_000
+const FAULT_AT_MS = 5_000
+const FAULT_MS = 26_000
+
+interface Size {
   readonly rate: number
   readonly hubs: number
   readonly hubsPerShard: number
   readonly workers: number
+  /** Groups of hubs that send to the shards of a worker. */
+  readonly groups: number
+  readonly shardsPerWorker: number
+}
+
+interface Sized extends Size {
   readonly result: Simulated
   readonly isEnough: boolean
 }
@@ -41,7 +57,7 @@ interface Sized {
  * and what limits them.
  */
 export async function clusterSimulation(): Promise<Report> {
-  const sizes = RATES.flatMap((rate) => SHARED_BY.map((shared) => findSize(rate, shared)))
+  const sizes = RATES.flatMap((rate) => SHARDS_OF_A_HUB.map((shards) => findSize(rate, shards)))
   const figures: Record<string, number> = {}
   for (const rate of RATES) {
     const best = smallest(sizes, rate)
@@ -59,38 +75,49 @@ export async function clusterSimulation(): Promise<Report> {
  * Scenario of one worker, its shards and the hubs that send to them. It stands for all: workers do
  * not affect one another.
  */
-const scenario = (of: Omit<Sized, 'result' | 'isEnough'>): Scenario => ({
+const scenario = ({ rate, workers, hubsPerShard, groups, shardsPerWorker }: Size): Scenario => ({
   ...CALIBRATION.worker,
-  load: { callsPerSecond: of.rate / of.workers },
-  hubs: of.hubsPerShard === of.hubs ? of.hubs : Math.ceil(of.hubs / of.workers),
-  hubsPerShard: of.hubsPerShard,
-  shards: SHARDS_PER_WORKER,
+  load: { callsPerSecond: rate / workers },
+  hubs: hubsPerShard * groups,
+  groups,
+  shards: shardsPerWorker,
   workers: 1,
   hubMs: HUB_MS,
   commitMs: COMMIT_MS,
   cores: CORES,
   upstreamMs: UPSTREAM_MS,
   warmMs: WARM_MS,
-  ms: 1_000,
+  ms: MS,
   seed: 1,
 })
 
 /** Doubles the workers until they are enough, or as many as there may be. */
-function findSize(rate: number, sharedBy: number): Sized {
-  const fewest = Math.ceil((rate * HUB_MS) / 1_000 / USED)
-  const cores = (rate * msPerCall(CALIBRATION.worker, 1_000)) / 1_000 / USED
+function findSize(rate: number, shardsOfAHub: number): Sized {
+  const cores = (rate * msPerCall(CALIBRATION.worker, BATCH_MAX)) / 1_000 / USED
   for (let workers = 2 ** Math.max(0, Math.ceil(Math.log2(cores / CORES))); ; workers *= 2) {
-    const most = workers * SHARDS_PER_WORKER
-    const groups = Math.min(most, 2 ** Math.floor(Math.log2(fewest / sharedBy)))
-    const isGrouped = groups >= workers
-    const hubsPerShard = isGrouped ? Math.ceil(fewest / groups) : fewest
-    const size = { rate, workers, hubs: isGrouped ? hubsPerShard * groups : fewest, hubsPerShard }
+    const size = sizeOf(rate, shardsOfAHub, workers)
     const result = simulate(scenario(size))
     const isEnough =
       result.callsPerSecond * workers > 0.98 * rate &&
       result.coreLoad <= USED &&
       result.p99Ms <= P99_MAX_MS
-    if (isEnough || 2 * workers > WORKERS_MAX) return { ...size, result, isEnough }
+    if (isEnough || workers >= WORKERS_MAX) return { ...size, result, isEnough }
+  }
+}
+
+function sizeOf(rate: number, shardsOfAHub: number, workers: number): Size {
+  const shards = Math.min(SHARDS_MAX, workers * SHARDS_PER_WORKER)
+  const shardsPerWorker = shards / workers
+  const fewestHubs = Math.ceil((rate * HUB_MS) / 1_000 / USED)
+  const groups = Math.max(1, shards / shardsOfAHub)
+  const hubsPerShard = Math.ceil(fewestHubs / groups)
+  return {
+    rate,
+    workers,
+    hubs: hubsPerShard * groups,
+    hubsPerShard,
+    groups: Math.max(1, shardsPerWorker / shardsOfAHub),
+    shardsPerWorker,
   }
 }
 
@@ -104,76 +131,87 @@ const whole = (value: number): string => rounded(value, 0).toLocaleString('en-US
 
 const sizeTable = (sizes: readonly Sized[]): Table => ({
   title:
-    `Hubs (one thread each) and workers (${CORES} cores, ${SHARDS_PER_WORKER} shards each) for ` +
-    `p99 ≤ ${P99_MAX_MS} ms in hub and ledger, without the provider; * not reached`,
-  columns: 'calls/s|hubs per shard|hubs|workers|served/s|p50 ms|p99 ms|in a batch|hub|cores|shard'
+    `Hubs (one thread each) and workers (${CORES} cores) for p99 ≤ ${P99_MAX_MS} ms in hub and ` +
+    'ledger, without the provider; * not reached',
+  columns: 'calls/s|hubs per shard|hubs|workers|shards|served/s|p50 ms|p99 ms|in a batch|hub|cores'
     .split('|')
-    .concat('connections'),
-  rows: sizes.map(({ rate, hubs, hubsPerShard, workers, result: r, isEnough }) => [
-    whole(rate),
-    hubsPerShard === hubs ? `all (${hubs})` : whole(hubsPerShard),
-    hubs,
-    `${workers}${isEnough ? '' : ' *'}`,
-    rounded(r.callsPerSecond * workers, 0),
-    rounded(r.p50Ms),
-    rounded(r.p99Ms),
-    rounded(r.operationsPerBatch),
-    ...[(rate * HUB_MS) / 1_000 / hubs, r.coreLoad, r.shardLoad].map(percent),
-    hubsPerShard * SHARDS_PER_WORKER,
-  ]),
+    .concat('shard', 'connections'),
+  rows: sizes.map((size) => {
+    const { rate, hubs, hubsPerShard, workers, shardsPerWorker, result: r, isEnough } = size
+    return [
+      whole(rate),
+      hubsPerShard === hubs ? `all (${hubs})` : whole(hubsPerShard),
+      hubs,
+      `${workers}${isEnough ? '' : ' *'}`,
+      workers * shardsPerWorker,
+      rounded(r.callsPerSecond * workers, 0),
+      rounded(r.p50Ms),
+      rounded(r.p99Ms),
+      rounded(r.operationsPerBatch),
+      ...[(rate * HUB_MS) / 1_000 / hubs, r.coreLoad, r.shardLoad].map(percent),
+      hubsPerShard * shardsPerWorker,
+    ]
+  }),
 })
 
 function faultTable(sizes: readonly Sized[]): Table {
+  const { moveMs } = CALIBRATION
   const rows = RATES.flatMap((rate) => {
     const best = smallest(sizes, rate)
     if (best === undefined) return []
-    const of = (interruptions: Scenario['interruptions'] = []) =>
-      simulate({ ...scenario(best), ms: 13_000, interruptions })
+    const of = (changes: Partial<Scenario>) =>
+      simulate({ ...scenario(best), ms: FAULT_MS, ...changes })
+    const move = { shard: 0, atMs: FAULT_AT_MS, forMs: moveMs }
+    const failover = { worker: 0, atMs: FAULT_AT_MS, forMs: FAILOVER_MS }
+    const overload = { callsPerSecond: (OVERLOAD * rate) / best.workers }
     const faults = [
-      ['none', of()],
-      [`move of a shard (${MOVE_MS} ms)`, of([{ shard: 0, atMs: FAULT_AT_MS, forMs: MOVE_MS }])],
-      [`failover (${FAILOVER_MS} ms)`, of([{ worker: 0, atMs: FAULT_AT_MS, forMs: FAILOVER_MS }])],
+      ['none', of({})],
+      [`move of a shard (${moveMs} ms)`, of({ interruptions: [move] })],
+      [`failover (${FAILOVER_MS} ms)`, of({ interruptions: [failover] })],
+      [`load × ${OVERLOAD}`, of({ load: overload })],
     ] as const
     return faults.map(([fault, r]) => [
       fault,
-      whole(rate / best.workers),
+      whole((r.begun * 1_000) / FAULT_MS),
       rounded(r.callsPerSecond, 0),
+      rounded((r.refused * 1_000) / FAULT_MS, 0),
       rounded(r.p99Ms, 0),
       rounded(r.longestMs, 0),
-      r.refused,
     ])
   })
   return {
-    title: 'Calls of the worker concerned within 13 s; those of the others notice nothing',
-    columns: ['fault', 'calls/s', 'served/s', 'p99 ms', 'longest ms', 'refused'],
+    title: `One worker of the smallest size, in ${FAULT_MS / 1_000} s with a fault`,
+    columns: ['fault', 'calls/s', 'served/s', 'refused/s', 'p99 ms', 'longest ms'],
     rows,
   }
 }
 
 function limitTable(): Table {
-  const { worker, coordinatorMsPerCall, recordMsPerCall } = CALIBRATION
-  const available = CORES * 1_000 * USED
-  const perShard = (1_000 * 1_000) / (batchOf(worker, 1_000) + COMMIT_MS) / 2
-  const perWorker = available / msPerCall(worker, 256)
+  const { worker, operationsPerBatch, coordinatorMsPerCall, recordMsPerCall } = CALIBRATION
+  const perShard = shardCallsMax(worker)
   const rows: readonly (readonly [string, string, number])[] = [
     ['thread of a hub', `1,000 ÷ ${HUB_MS} ms`, 1_000 / HUB_MS],
-    ['head of a shard, batches of 1,000', 'one batch at a time, two operations a call', perShard],
-    [`worker of ${CORES} cores, batches of 256`, `at ${percent(USED)}`, perWorker],
-    [`${WORKERS_MAX} workers`, 'one physical shard each', WORKERS_MAX * perWorker],
+    ['shard, batches of 1,000', 'one batch at a time, two operations a call', perShard],
+    [`${SHARDS_MAX} shards`, `${SHARDS_MAX} × ${whole(perShard)}`, SHARDS_MAX * perShard],
     [
-      'hubs per worker with all hubs on all shards',
+      `worker of ${CORES} cores, batches of ${operationsPerBatch}`,
+      `${AVAILABLE_MS} ms ÷ ${rounded(msPerCall(worker, operationsPerBatch), 4)} ms`,
+      AVAILABLE_MS / msPerCall(worker, operationsPerBatch),
+    ],
+    [
+      'hubs of which each sends to every shard',
       `${CONNECTIONS_MAX} connections ÷ ${SHARDS_PER_WORKER} shards × ${1_000 / HUB_MS} calls/s`,
       ((CONNECTIONS_MAX / SHARDS_PER_WORKER) * 1_000) / HUB_MS,
     ],
     [
       'coordinator, by way of which batches go',
-      `${available} ms ÷ (${coordinatorMsPerCall} + ${recordMsPerCall}) ms`,
-      available / (coordinatorMsPerCall + recordMsPerCall),
+      `${AVAILABLE_MS} ms ÷ (${coordinatorMsPerCall} + ${recordMsPerCall}) ms`,
+      AVAILABLE_MS / (coordinatorMsPerCall + recordMsPerCall),
     ],
     [
       'coordinator, which only stores the records of calls',
-      `${available} ms ÷ ${recordMsPerCall} ms`,
-      available / recordMsPerCall,
+      `${AVAILABLE_MS} ms ÷ ${recordMsPerCall} ms`,
+      AVAILABLE_MS / recordMsPerCall,
     ],
   ]
   return {
@@ -182,6 +220,3 @@ function limitTable(): Table {
     rows: rows.map(([part, arithmetic, limit]) => [part, arithmetic, rounded(limit, 0)]),
   }
 }
-
-const batchOf = ({ batchMs, operationMs }: BatchCosts, operations: number): number =>
-  batchMs + operationMs * operations

@@ -5,17 +5,14 @@ import { ShardConnections } from '../../core/db/citus/shard-connections.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { hasCitus, NO_CITUS } from '../support/citus.ts'
 import { measureRecords } from './cluster/call-records.ts'
-import { clusterReport, type Turn } from './cluster/report.ts'
+import { CALLERS, clusterReport, SHARDS, type Turn } from './cluster/report.ts'
 import { type BenchServers, startServers } from './cluster/servers.ts'
 import { newFolder } from './folder.ts'
-import { ourCalls } from './ledger/calls.ts'
-import { sample } from './load.ts'
+import { type Once, ourCalls } from './ledger/calls.ts'
+import { type Sample, sample } from './load.ts'
 import type { Report } from './report.ts'
 
 const STAGES = [1, 2, 4] as const
-const SHARDS = 4
-/** Concurrent calls for each shard, and so operations of a batch. */
-const CALLERS = [1, 32, 256] as const
 const ROUNDS = 3
 const SECONDS = 1.5
 const SECONDS_OF_ONE = 3
@@ -23,19 +20,25 @@ const SECONDS_OF_ONE = 3
 const WARM_SECONDS = 1
 const WARM_CALLERS = 32
 /** After this time, each number of workers is measured once. */
-const ENOUGH_MS = 150_000
+const ENOUGH_MS = 240_000
 const IDLE_MS = 3_000
+/** Concurrent calls while shards move. */
+const MOVE_CALLERS = 32
 
 type Cell = Pick<Turn, 'route' | 'callers'>
 
 /** Compared loads are adjacent, so that they are measured under the same conditions. */
 const CELLS: readonly Cell[] = [
-  ...CALLERS.flatMap((callers): Cell[] => [
+  ...[CALLERS.fewest, ...CALLERS.between, CALLERS.most].flatMap((callers): Cell[] => [
     { route: 'plain', callers },
     { route: 'direct', callers },
   ]),
-  { route: 'coordinator', callers: CALLERS.at(-1)! },
+  { route: 'coordinator', callers: CALLERS.most },
 ]
+
+interface Connections extends AsyncDisposable {
+  readonly once: Once
+}
 
 /**
  * CPU time of calls (reserve and settle, both durable) on the workers and the coordinator of a
@@ -55,8 +58,9 @@ export async function cluster(): Promise<Report> {
     const workers = STAGES.at(-1)!
     const servers = await startServers(folder, { workers, shards: SHARDS }, scope)
     const turns: Turn[] = []
+    const moves: Sample[] = []
     for (const count of STAGES) {
-      await servers.useWorkers(count)
+      moves.push(...(await callWhile(servers, () => servers.useWorkers(count))))
       for (let round = 0; round < ROUNDS; round++) {
         if (round > 0 && elapsedMs() - start > ENOUGH_MS) break
         const order = round % 2 === 0 ? CELLS : CELLS.toReversed()
@@ -67,6 +71,7 @@ export async function cluster(): Promise<Report> {
     return clusterReport(turns, {
       idleMs: await measureIdle(readCpu),
       recordUs: await measureRecords(url, readCpu),
+      moves,
       loadAverage: loadavg()[0]!,
     })
   } finally {
@@ -74,17 +79,35 @@ export async function cluster(): Promise<Report> {
   }
 }
 
+/** Connects to the ledger of one of the two sides. @param onBatch is given the size of each */
+async function connect(
+  { plain, citus }: BenchServers,
+  route: Turn['route'],
+  onBatch: (operations: number) => void = () => {},
+): Promise<Connections> {
+  const connections = { max: 2 * SHARDS, role: 'hub_finance', applicationName: 'bench' }
+  const pool = createPool((route === 'plain' ? plain : citus).url, connections)
+  const direct = route === 'direct' ? new ShardConnections(pool, connections) : undefined
+  return {
+    once: await ourCalls(pool, 'uniform', {
+      databaseOf: direct && ((shard) => direct.databaseOf(shard)),
+      onBatch,
+    }),
+    async [Symbol.asyncDispose]() {
+      await direct?.close()
+      await pool.end()
+    },
+  }
+}
+
 /** Measures calls on one of the two ledgers: CPU time of its servers, and of this process. */
 async function measure(
-  { plain, citus }: BenchServers,
+  servers: BenchServers,
   { route, callers }: Cell,
   workers: number,
   round: number,
 ): Promise<Turn> {
-  const side = route === 'plain' ? plain : citus
-  const connections = { max: 2 * SHARDS, role: 'hub_finance', applicationName: 'bench' }
-  const pool = createPool(side.url, connections)
-  const direct = route === 'direct' ? new ShardConnections(pool, connections) : undefined
+  const { plain, citus } = servers
   let batches = 0
   let operations = 0
   const read = () => ({
@@ -92,41 +115,47 @@ async function measure(
     coordinator: route === 'plain' ? 0 : citus.readCpu(),
     client: process.cpuUsage().user + process.cpuUsage().system,
   })
-  try {
-    const once = await ourCalls(pool, 'uniform', {
-      databaseOf: direct && ((shard) => direct.databaseOf(shard)),
-      onBatch(size) {
-        batches++
-        operations += size
-      },
-    })
-    await sample(WARM_CALLERS * SHARDS, WARM_SECONDS, once)
-    const before = read()
-    batches = 0
-    operations = 0
-    const { calls, errors, firstError, seconds } = await sample(
-      callers * SHARDS,
-      callers === 1 ? SECONDS_OF_ONE : SECONDS,
-      once,
-    )
-    const after = read()
-    if (firstError !== undefined) console.error(firstError)
-    return {
-      route,
-      callers,
-      workers,
-      round,
-      errors,
-      callsPerSecond: calls / seconds,
-      operationsPerBatch: operations / batches,
-      serverUs: ((after.server - before.server) * 1e6) / calls,
-      coordinatorUs: ((after.coordinator - before.coordinator) * 1e6) / calls,
-      clientUs: (after.client - before.client) / calls,
-    }
-  } finally {
-    await direct?.close()
-    await pool.end()
+  await using connections = await connect(servers, route, (size) => {
+    batches++
+    operations += size
+  })
+  const { once } = connections
+  await sample(WARM_CALLERS * SHARDS, WARM_SECONDS, once)
+  const before = read()
+  batches = 0
+  operations = 0
+  const { calls, errors, firstError, seconds } = await sample(
+    callers * SHARDS,
+    callers === CALLERS.fewest ? SECONDS_OF_ONE : SECONDS,
+    once,
+  )
+  const after = read()
+  if (firstError !== undefined) console.error(firstError)
+  return {
+    route,
+    callers,
+    workers,
+    round,
+    errors,
+    callsPerSecond: calls / seconds,
+    operationsPerBatch: operations / batches,
+    serverUs: ((after.server - before.server) * 1e6) / calls,
+    coordinatorUs: ((after.coordinator - before.coordinator) * 1e6) / calls,
+    clientUs: (after.client - before.client) / calls,
   }
+}
+
+/** Calls the cluster straight while `work` runs. */
+async function callWhile(servers: BenchServers, work: () => Promise<void>): Promise<Sample[]> {
+  await using connections = await connect(servers, 'direct')
+  await sample(MOVE_CALLERS, WARM_SECONDS, connections.once)
+  const samples: Sample[] = []
+  const done = new AbortController()
+  const call = async (): Promise<void> => {
+    while (!done.signal.aborted) samples.push(await sample(MOVE_CALLERS, 1, connections.once))
+  }
+  await Promise.all([work().finally(() => done.abort()), call()])
+  return samples
 }
 
 /** Returns the CPU time of the coordinator without calls, in milliseconds per second. */

@@ -46,6 +46,33 @@ export class EventQueue {
   }
 }
 
+/** Integral over time of a number, such as the servers that work or the calls in flight. */
+export class TimeIntegral {
+  readonly #events: EventQueue
+  #value = 0
+  #changedAt = 0
+  #sum = 0
+
+  constructor(events: EventQueue) {
+    this.#events = events
+  }
+
+  get value(): number {
+    return this.#value
+  }
+
+  /** Integral up to now. */
+  get total(): number {
+    return this.#sum + this.#value * (this.#events.now - this.#changedAt)
+  }
+
+  add(change: number): void {
+    this.#sum = this.total
+    this.#changedAt = this.#events.now
+    this.#value += change
+  }
+}
+
 interface Work {
   readonly ms: number
   readonly done: () => void
@@ -54,26 +81,30 @@ interface Work {
 /** Servers with one queue, first come, first served: a thread, or the cores of a machine. */
 export class Station {
   readonly #events: EventQueue
+  readonly #servers: number
   readonly #waiting = new Fifo<Work>()
-  #free: number
-  /** Milliseconds of work that was begun. */
-  workMs = 0
+  readonly #busy: TimeIntegral
 
   constructor(events: EventQueue, servers: number) {
     this.#events = events
-    this.#free = servers
+    this.#servers = servers
+    this.#busy = new TimeIntegral(events)
+  }
+
+  /** Time that its servers have worked, in milliseconds. */
+  get workMs(): number {
+    return this.#busy.total
   }
 
   serve(ms: number, done: () => void): void {
-    if (this.#free > 0) this.#begin({ ms, done })
+    if (this.#busy.value < this.#servers) this.#begin({ ms, done })
     else this.#waiting.push({ ms, done })
   }
 
   #begin({ ms, done }: Work): void {
-    this.#free--
-    this.workMs += ms
+    this.#busy.add(1)
     this.#events.after(ms, () => {
-      this.#free++
+      this.#busy.add(-1)
       const next = this.#waiting.shift()
       if (next !== undefined) this.#begin(next)
       done()
@@ -101,5 +132,10 @@ export class Fifo<T> {
       this.#first = 0
     }
     return item
+  }
+
+  /** Removes and returns the first items. */
+  take(max: number): T[] {
+    return Array.from({ length: Math.min(max, this.size) }, () => this.shift()!)
   }
 }

@@ -1,6 +1,14 @@
-import { median, rounded } from '../load.ts'
+import { median, rounded, type Sample } from '../load.ts'
 import type { Report, Table, Target } from '../report.ts'
-import { type BatchCosts, type Calibration, costsOf, msPerCall } from './calibration.ts'
+import { AVAILABLE_MS, CORES, SHARDS_MAX, USED } from './assumptions.ts'
+import {
+  type BatchCosts,
+  type Calibration,
+  costsOf,
+  type Measured,
+  msPerCall,
+  shardCallsMax,
+} from './calibration.ts'
 
 /** Calls of one turn; CPU times are in microseconds per call. */
 export interface Turn {
@@ -18,36 +26,40 @@ export interface Turn {
   readonly clientUs: number
 }
 
-const SHARDS = 4
-const MOST = 256
-const BETWEEN = 32
+/** Shards of the measured ledgers. */
+export const SHARDS = 4
+/**
+ * Concurrent calls for each shard. The costs of batches are derived from the fewest and the most;
+ * the simulation is compared with those between.
+ */
+export const CALLERS = { fewest: 1, between: [32, 128], most: 256 } as const
 const GOALS = { ratio: 1.15, coordinatorUs: 10, spread: 1.1 } as const
-/** Machines of the expected curve, and the share of their CPU that is used. */
+/** Machines of the expected curve. */
 const MACHINES = [2, 4, 8, 16, 32] as const
-const CORES = 16
-const USED = 0.7
 
-/** CPU times of the coordinator besides the batches, and what else the machine did. */
+/** Measurements besides the turns. CPU times are those of the coordinator. */
 export interface Surroundings {
   /** Without calls, in milliseconds per second. */
   readonly idleMs: number
   /** To store the record of a call. */
   readonly recordUs: number
+  /** Calls while shards moved. */
+  readonly moves: readonly Sample[]
   readonly loadAverage: number
 }
 
 /** Reports the medians of all turns. */
 export function clusterReport(
   turns: readonly Turn[],
-  { idleMs, recordUs, loadAverage }: Surroundings,
+  { idleMs, recordUs, moves, loadAverage }: Surroundings,
 ): Report & { readonly calibration: Calibration } {
   const stages = [...new Set(turns.map(({ workers }) => workers))]
   const figures: Record<string, number> = {}
   for (const workers of stages) {
     const here = turns.filter((turn) => turn.workers === workers)
-    figures[`ratio_of_${workers}`] = rounded(ratio(here, MOST), 2)
-    figures[`ratio_of_${workers}_one_at_a_time`] = rounded(ratio(here, 1), 2)
-    const direct = of(here, 'direct', MOST)
+    figures[`ratio_of_${workers}`] = rounded(ratio(here, CALLERS.most), 2)
+    figures[`ratio_of_${workers}_one_at_a_time`] = rounded(ratio(here, CALLERS.fewest), 2)
+    const direct = of(here, 'direct', CALLERS.most)
     figures[`worker_us_of_${workers}`] = rounded(middle(direct, 'serverUs'), 0)
     figures[`coordinator_us_of_${workers}`] = rounded(middle(direct, 'coordinatorUs'))
   }
@@ -55,9 +67,11 @@ export function clusterReport(
   figures['ratio_spread'] = rounded(Math.max(...ratios) / Math.min(...ratios), 2)
   figures['coordinator_idle_ms_per_s'] = rounded(idleMs)
   figures['coordinator_us_per_record'] = rounded(recordUs)
-  figures['errors'] = turns.reduce((sum, { errors }) => sum + errors, 0)
+  const moveMs = moves.flatMap(({ latencies }) => latencies).reduce((a, b) => Math.max(a, b), 0)
+  figures['longest_ms_while_shards_moved'] = rounded(moveMs, 0)
+  figures['errors'] = [...turns, ...moves].reduce((sum, { errors }) => sum + errors, 0)
   figures['load_average'] = rounded(loadAverage)
-  const calibration = calibrate(turns, recordUs)
+  const calibration = calibrate(turns, recordUs, moveMs)
   const tables = [measuredTable(turns, stages), curve(calibration)]
   return { name: 'cluster', figures, tables, targets: targets(figures, stages), calibration }
 }
@@ -78,9 +92,9 @@ function ratio(turns: readonly Turn[], callers: number): number {
   )
 }
 
-function calibrate(turns: readonly Turn[], recordUs: number): Calibration {
+function calibrate(turns: readonly Turn[], recordUs: number, moveMs: number): Calibration {
   const costs = (route: Turn['route']): BatchCosts => {
-    const [small, large] = [1, MOST].map((callers) => {
+    const [small, large] = [CALLERS.fewest, CALLERS.most].map((callers) => {
       const some = of(turns, route, callers)
       const operations = middle(some, 'operationsPerBatch')
       return { operations, ms: (middle(some, 'serverUs') * operations) / 2_000 }
@@ -88,27 +102,31 @@ function calibrate(turns: readonly Turn[], recordUs: number): Calibration {
     const { batchMs, operationMs } = costsOf(small!, large!)
     return { batchMs: rounded(batchMs, 3), operationMs: rounded(operationMs, 4) }
   }
+  const atMost = (route: Turn['route'], figure: keyof Omit<Turn, 'route'>): number =>
+    middle(of(turns, route, CALLERS.most), figure)
   return {
     plain: costs('plain'),
     worker: costs('direct'),
-    coordinatorMsPerCall: rounded(
-      middle(of(turns, 'coordinator', MOST), 'coordinatorUs') / 1_000,
-      4,
-    ),
+    operationsPerBatch: rounded(atMost('direct', 'operationsPerBatch')),
+    coordinatorMsPerCall: rounded(atMost('coordinator', 'coordinatorUs') / 1_000, 4),
     recordMsPerCall: rounded(recordUs / 1_000, 4),
-    measured: [BETWEEN, MOST].map((callers) => {
-      const some = of(turns, 'plain', callers)
-      return {
-        callers: callers * SHARDS,
-        shards: SHARDS,
-        operationsPerBatch: rounded(middle(some, 'operationsPerBatch')),
-        callsPerSecond: rounded(middle(some, 'callsPerSecond'), 0),
-        serverMsPerCall: rounded(middle(some, 'serverUs') / 1_000, 4),
-        clientMsPerCall: rounded(middle(some, 'clientUs') / 1_000, 4),
-      }
-    }),
+    moveMs: rounded(moveMs, 0),
+    measured: CALLERS.between.flatMap((callers) => [
+      measuredLoad('plain', of(turns, 'plain', callers)),
+      measuredLoad('worker', of(turns, 'direct', callers)),
+    ]),
   }
 }
+
+const measuredLoad = (server: Measured['server'], turns: readonly Turn[]): Measured => ({
+  server,
+  callers: turns[0]!.callers * SHARDS,
+  shards: SHARDS,
+  operationsPerBatch: rounded(middle(turns, 'operationsPerBatch')),
+  callsPerSecond: rounded(middle(turns, 'callsPerSecond'), 0),
+  serverMsPerCall: rounded(middle(turns, 'serverUs') / 1_000, 4),
+  clientMsPerCall: rounded(middle(turns, 'clientUs') / 1_000, 4),
+})
 
 function measuredTable(turns: readonly Turn[], stages: readonly number[]): Table {
   const kinds = turns.filter((turn) => turn.workers === stages[0] && turn.round === 0)
@@ -135,23 +153,30 @@ function measuredTable(turns: readonly Turn[], stages: readonly number[]): Table
   }
 }
 
-/** Table of the calls per second to expect of several machines. */
-function curve({ worker, coordinatorMsPerCall }: Calibration): Table {
-  const available = CORES * 1_000 * USED
-  const ms = msPerCall(worker, MOST)
-  const most = available / coordinatorMsPerCall
+/**
+ * Table of the calls per second to expect of several machines, with batches as measured. However
+ * many there are, the shards limit them.
+ */
+function curve({ worker, operationsPerBatch, coordinatorMsPerCall }: Calibration): Table {
+  const ms = msPerCall(worker, operationsPerBatch)
+  const byShards = SHARDS_MAX * shardCallsMax(worker)
+  const byCoordinator = AVAILABLE_MS / coordinatorMsPerCall
   return {
     title:
-      `Expected calls per second of machines with ${CORES} cores at ${USED * 100} %: ` +
-      `machines × ${available.toLocaleString('en-US')} ms ÷ ${rounded(ms, 4)} ms per call; by ` +
-      `way of the coordinator at most ÷ ${coordinatorMsPerCall} ms`,
-    columns: ['machines', '', 'direct', 'by coordinator'],
+      `Expected calls per second of machines with ${CORES} cores at ${USED * 100} %, in batches ` +
+      `of ${operationsPerBatch} operations. CPU: machines × ${AVAILABLE_MS} ms ÷ ` +
+      `${rounded(ms, 4)} ms per call. Direct: at most ${rounded(byShards, 0)}, of ${SHARDS_MAX} ` +
+      `shards. By coordinator: also at most ${AVAILABLE_MS} ms ÷ ${coordinatorMsPerCall} ms`,
+    columns: ['machines', 'CPU', 'direct', 'by coordinator'],
     rows: MACHINES.map((machines) => {
-      const direct = (machines * available) / ms
-      return [machines, '', rounded(direct, 0), rounded(Math.min(direct, most), 0)]
+      const byCpu = (machines * AVAILABLE_MS) / ms
+      const direct = Math.min(byCpu, byShards)
+      return [machines, ...[byCpu, direct, Math.min(direct, byCoordinator)].map(whole)]
     }),
   }
 }
+
+const whole = (value: number): number => rounded(value, 0)
 
 function targets(
   figures: Readonly<Record<string, number>>,

@@ -91,8 +91,8 @@ async function spread(owner: Pool): Promise<void> {
   const client = await owner.connect()
   try {
     const { nodes, shards } = await readClusterStatus(client)
-    const moves: unknown[] = []
-    for await (const each of rebalance(client, nodes, shards)) moves.push(each)
+    const moves = rebalance(client, nodes, shards)
+    while (!(await moves.next()).done);
   } finally {
     client.release()
   }

@@ -1,5 +1,8 @@
+import { TICK_MS } from '../../../core/ledger/batch.ts'
 import { randomFrom } from '../../../plugins/analysis/train/random.ts'
-import { EventQueue, Fifo, Station } from './event-queue.ts'
+import { type LoadResult, summary } from '../load.ts'
+import { EventQueue, Fifo, Station, TimeIntegral } from './event-queue.ts'
+import { type Call, Lane } from './lane.ts'
 
 /** Times in milliseconds. */
 export interface Costs {
@@ -12,20 +15,20 @@ export interface Costs {
   readonly commitMs: number
 }
 
-/** Interruption of a worker, by a failover, or of one shard, by the end of its move. */
-export interface Interruption {
-  readonly worker?: number
-  readonly shard?: number
+/** Failover of a worker, which loses its batches in flight, or the end of the move of a shard. */
+export type Interruption = ({ readonly worker: number } | { readonly shard: number }) & {
   readonly atMs: number
   readonly forMs: number
 }
 
 export interface Scenario extends Costs {
-  /** Arrivals at random times, or a number of callers that each call again at once. */
-  readonly load: { readonly callsPerSecond: number } | { readonly callers: number }
+  /** Arrivals at random times until `untilMs`, or callers that each call again at once. */
+  readonly load:
+    | { readonly callsPerSecond: number; readonly untilMs?: number }
+    | { readonly callers: number }
   readonly hubs: number
-  /** Hubs that send batches to one shard. @defaultValue all of them */
-  readonly hubsPerShard?: number
+  /** Groups of hubs, each of which sends to its share of the shards. @defaultValue 1 */
+  readonly groups?: number
   readonly shards: number
   readonly workers: number
   /** Cores of each worker. */
@@ -40,12 +43,13 @@ export interface Scenario extends Costs {
 }
 
 /** Figures of the measured time. Waits are those in hubs and for the ledger, not for providers. */
-export interface Simulated {
+export interface Simulated extends Omit<LoadResult, 'perSecond'> {
   readonly callsPerSecond: number
+  /** Calls that began, were settled and were refused. */
+  readonly begun: number
+  readonly settled: number
   readonly refused: number
   readonly meanMs: number
-  readonly p50Ms: number
-  readonly p99Ms: number
   readonly longestMs: number
   /** Mean number of calls in hubs or waiting for the ledger. */
   readonly inFlight: number
@@ -56,29 +60,9 @@ export interface Simulated {
   readonly shardLoad: number
 }
 
-/** Limits of the hub's batches. */
-const BATCH_MAX = 1_000
-const RESERVE_WAIT_MS = 2_500
-
-interface Call {
-  /** When it began to wait for its reserve, or its settlement. */
-  begunAt: number
-  waitedMs: number
-  isReserved: boolean
-  readonly lane: Lane
-}
-
 interface Batch {
   readonly calls: readonly Call[]
-  readonly lane: Lane
-}
-
-/** Queue of one hub for one shard; one batch is in flight at a time. */
-interface Lane {
-  readonly shard: Shard
-  reserves: Call[]
-  settles: Call[]
-  isBusy: boolean
+  readonly lane: Lane<Shard>
 }
 
 /** Shard whose head one batch locks at a time, until it is stored. */
@@ -86,11 +70,12 @@ interface Shard {
   readonly number: number
   readonly worker: number
   readonly waiting: Fifo<Batch>
-  isBusy: boolean
-  busyMs: number
-  /** Time at which its interruption ends. The batch in flight at its start is lost and repeated. */
+  /** One while a batch is in flight. */
+  readonly busy: TimeIntegral
+  /** Time at which its interruption ends. */
   downUntil: number
-  downs: number
+  /** Failovers of its worker. The batch in flight at the start of one is lost and repeated. */
+  failovers: number
 }
 
 /** Discrete-event simulation of hubs, their batches and the workers of a ledger. Seeded. */
@@ -106,96 +91,109 @@ class Simulation {
   readonly #workers: readonly Station[]
   readonly #shards: readonly Shard[]
   /** Lanes of each hub. */
-  readonly #lanes: readonly (readonly Lane[])[]
-  #inFlight = 0
-  #changedAt = 0
-  #totals = { waits: [] as number[], refused: 0, batches: 0, operations: 0, inFlightMs: 0 }
+  readonly #lanes: readonly (readonly Lane<Shard>[])[]
+  readonly #inFlight: TimeIntegral
+  #waits: number[] = []
+  #counts = { begun: 0, refused: 0, batches: 0, operations: 0 }
 
   constructor(scenario: Scenario) {
-    const { hubs, shards, workers, cores, seed, hubsPerShard = hubs } = scenario
+    const { hubs, groups = 1, shards, workers, cores, seed } = scenario
+    const events = this.#events
     this.#scenario = scenario
     this.#random = randomFrom(seed).share
-    this.#hubs = Array.from({ length: hubs }, () => new Station(this.#events, 1))
-    this.#workers = Array.from({ length: workers }, () => new Station(this.#events, cores))
-    this.#shards = Array.from({ length: shards }, (_, number) => newShard(number, workers))
-    const groups = Math.min(shards, Math.max(1, Math.round(hubs / hubsPerShard)))
+    this.#hubs = Array.from({ length: hubs }, () => new Station(events, 1))
+    this.#workers = Array.from({ length: workers }, () => new Station(events, cores))
+    this.#shards = Array.from({ length: shards }, (_, number) => ({
+      number,
+      worker: number % workers,
+      waiting: new Fifo<Batch>(),
+      busy: new TimeIntegral(events),
+      downUntil: 0,
+      failovers: 0,
+    }))
     this.#lanes = this.#hubs.map((_, hub) =>
       this.#shards
         .filter(({ number }) => number % groups === hub % groups)
-        .map((shard) => ({ shard, reserves: [], settles: [], isBusy: false })),
+        .map((shard) => new Lane(shard)),
     )
+    this.#inFlight = new TimeIntegral(events)
   }
 
   run(): Simulated {
     const { load, interruptions = [], warmMs, ms } = this.#scenario
+    for (const lane of this.#lanes.flat()) this.#tick(lane, this.#random() * TICK_MS)
     if ('callers' in load) for (let i = 0; i < load.callers; i++) this.#begin()
-    else this.#arrive(1_000 / load.callsPerSecond)
+    else this.#arrive(1_000 / load.callsPerSecond, load.untilMs)
     for (const each of interruptions) this.#events.after(each.atMs, () => this.#interrupt(each))
     this.#events.runUntil(warmMs)
-    this.#count(0)
-    this.#totals = { waits: [], refused: 0, batches: 0, operations: 0, inFlightMs: 0 }
+    this.#waits = []
+    this.#counts = { begun: 0, refused: 0, batches: 0, operations: 0 }
     const before = this.#usage()
     this.#events.runUntil(warmMs + ms)
-    this.#count(0)
     const after = this.#usage()
-    return this.#result(after.map((each, i) => each - before[i]!))
+    return this.#result(after.map((each, i) => (each - before[i]!) / ms))
   }
 
-  #arrive(everyMs: number): void {
-    this.#events.after(-Math.log(1 - this.#random()) * everyMs, () => {
+  #arrive(everyMs: number, untilMs = Number.POSITIVE_INFINITY): void {
+    this.#events.after(this.#exponential(everyMs), () => {
+      if (this.#events.now > untilMs) return
       this.#begin()
-      this.#arrive(everyMs)
+      this.#arrive(everyMs, untilMs)
     })
+  }
+
+  #exponential(mean: number): number {
+    return -Math.log(1 - this.#random()) * mean
   }
 
   #begin(): void {
     const hub = Math.floor(this.#random() * this.#hubs.length)
     const lanes = this.#lanes[hub]!
     const lane = lanes[Math.floor(this.#random() * lanes.length)]!
-    const call = { begunAt: this.#events.now, waitedMs: 0, isReserved: false, lane }
-    this.#count(1)
+    const call: Call = { step: 'reserve', begunAt: this.#events.now, waitedMs: 0, ticks: 0 }
+    this.#counts.begun++
+    this.#inFlight.add(1)
     this.#hubs[hub]!.serve(this.#scenario.hubMs, () => {
-      lane.reserves.push(call)
+      if (!lane.push(call)) this.#refuse()
       this.#pump(lane)
     })
   }
 
-  /** Sends the next batch of a lane, without reserves that have waited too long. */
-  #pump(lane: Lane): void {
-    if (lane.isBusy) return
-    const settles = lane.settles.splice(0, BATCH_MAX)
-    const reserves = lane.reserves.splice(0, BATCH_MAX - settles.length)
-    const timely = reserves.filter((call) => this.#isTimely(call))
-    for (let i = timely.length; i < reserves.length; i++) this.#refuse()
-    if (settles.length + timely.length === 0) return
-    lane.isBusy = true
-    lane.shard.waiting.push({ calls: [...settles, ...timely], lane })
-    this.#post(lane.shard)
-  }
-
-  #isTimely({ begunAt }: Call): boolean {
-    return this.#events.now - begunAt < RESERVE_WAIT_MS
+  /** Refuses the reserves of a lane that have waited too long, at every check. */
+  #tick(lane: Lane<Shard>, afterMs = TICK_MS): void {
+    this.#events.after(afterMs, () => {
+      for (let i = lane.tick().length; i > 0; i--) this.#refuse()
+      this.#tick(lane)
+    })
   }
 
   #refuse(): void {
-    this.#totals.refused++
+    this.#counts.refused++
     this.#end()
+  }
+
+  /** Sends the next batch of a lane, unless one is in flight. */
+  #pump(lane: Lane<Shard>): void {
+    if (lane.isBusy) return
+    const calls = lane.take()
+    if (calls.length === 0) return
+    lane.isBusy = true
+    lane.shard.waiting.push({ calls, lane })
+    this.#post(lane.shard)
   }
 
   /** Posts the next batch of a shard, unless it is posting one or is interrupted. */
   #post(shard: Shard): void {
-    if (shard.isBusy || shard.downUntil > this.#events.now) return
+    if (shard.busy.value > 0 || shard.downUntil > this.#events.now) return
     const batch = shard.waiting.shift()
     if (batch === undefined) return
-    shard.isBusy = true
-    const begunAt = this.#events.now
-    const { downs } = shard
+    shard.busy.add(1)
+    const { failovers } = shard
     const { batchMs, operationMs, commitMs } = this.#scenario
     this.#workers[shard.worker]!.serve(batchMs + operationMs * batch.calls.length, () =>
       this.#events.after(commitMs, () => {
-        shard.isBusy = false
-        shard.busyMs += this.#events.now - begunAt
-        if (shard.downs === downs) this.#finish(batch)
+        shard.busy.add(-1)
+        if (shard.failovers === failovers) this.#finish(batch)
         else shard.waiting.push(batch)
         this.#post(shard)
       }),
@@ -203,77 +201,77 @@ class Simulation {
   }
 
   #finish({ calls, lane }: Batch): void {
-    this.#totals.batches++
-    this.#totals.operations += calls.length
+    this.#counts.batches++
+    this.#counts.operations += calls.length
     lane.isBusy = false
-    for (const call of calls) this.#advance(call)
+    for (const call of calls) {
+      if (lane.finish(call) && call.step !== 'release') this.#advance(call, lane)
+    }
     this.#pump(lane)
   }
 
   /** Sends a call that is reserved to its provider, and ends one that is settled. */
-  #advance(call: Call): void {
-    const { now } = this.#events
-    if (!call.isReserved && !this.#isTimely(call)) return this.#refuse()
-    call.waitedMs += now - call.begunAt
-    if (call.isReserved) {
-      this.#totals.waits.push(call.waitedMs)
-      return this.#end()
+  #advance(call: Call, lane: Lane<Shard>): void {
+    call.waitedMs += this.#events.now - call.begunAt
+    if (call.step === 'settle') {
+      this.#waits.push(call.waitedMs)
+      this.#end()
+      return
     }
-    call.isReserved = true
-    this.#count(-1)
-    const upstreamMs = -Math.log(1 - this.#random()) * this.#scenario.upstreamMs
-    this.#events.after(upstreamMs, () => {
-      this.#count(1)
+    this.#inFlight.add(-1)
+    this.#events.after(this.#exponential(this.#scenario.upstreamMs), () => {
+      this.#inFlight.add(1)
+      call.step = 'settle'
       call.begunAt = this.#events.now
-      call.lane.settles.push(call)
-      this.#pump(call.lane)
+      lane.push(call)
+      this.#pump(lane)
     })
   }
 
   #end(): void {
-    this.#count(-1)
+    this.#inFlight.add(-1)
     if ('callers' in this.#scenario.load) this.#begin()
   }
 
-  #interrupt({ worker, shard, forMs }: Interruption): void {
-    for (const each of this.#shards) {
-      if (each.worker !== worker && each.number !== shard) continue
-      each.downs++
-      each.downUntil = this.#events.now + forMs
-      this.#events.after(forMs, () => this.#post(each))
+  #interrupt(interruption: Interruption): void {
+    const downUntil = this.#events.now + interruption.forMs
+    const isFailover = 'worker' in interruption
+    for (const shard of this.#shards) {
+      const isConcerned = isFailover
+        ? shard.worker === interruption.worker
+        : shard.number === interruption.shard
+      if (!isConcerned) continue
+      if (isFailover) shard.failovers++
+      shard.downUntil = Math.max(shard.downUntil, downUntil)
+      this.#events.after(interruption.forMs, () => this.#post(shard))
     }
   }
 
-  /** Changes the number of calls in flight, and adds up its integral over time. */
-  #count(change: number): void {
-    const { now } = this.#events
-    this.#totals.inFlightMs += this.#inFlight * (now - this.#changedAt)
-    this.#changedAt = now
-    this.#inFlight += change
-  }
-
+  /** Use of a hub, a core and a shard, and calls in flight, each times its milliseconds. */
   #usage(): number[] {
-    const sum = (list: readonly number[]) => list.reduce((total, each) => total + each, 0)
-    const hubs = sum(this.#hubs.map(({ workMs }) => workMs)) / this.#hubs.length
-    const cores = sum(this.#workers.map(({ workMs }) => workMs)) / this.#workers.length
-    const shards = sum(this.#shards.map(({ busyMs }) => busyMs)) / this.#shards.length
-    return [hubs, cores / this.#scenario.cores, shards]
+    const mean = (list: readonly number[]) => list.reduce((sum, each) => sum + each) / list.length
+    return [
+      mean(this.#hubs.map(({ workMs }) => workMs)),
+      mean(this.#workers.map(({ workMs }) => workMs)) / this.#scenario.cores,
+      mean(this.#shards.map(({ busy }) => busy.total)),
+      this.#inFlight.total,
+    ]
   }
 
-  #result(used: readonly number[]): Simulated {
-    const { ms } = this.#scenario
-    const { refused, batches, operations, inFlightMs } = this.#totals
-    const waits = Float64Array.from(this.#totals.waits).sort()
-    const at = (share: number) => waits[Math.floor(waits.length * share)] ?? 0
-    const [hubLoad, coreLoad, shardLoad] = used.map((each) => each / ms)
+  #result([hubLoad, coreLoad, shardLoad, inFlight]: readonly number[]): Simulated {
+    const { batches, operations, ...counts } = this.#counts
+    const waits = this.#waits
+    const calls = waits.length
+    const sample = { latencies: waits, calls, errors: 0, seconds: this.#scenario.ms / 1_000 }
+    const { perSecond, ...percentiles } = summary([sample])
     return {
-      callsPerSecond: (waits.length * 1_000) / ms,
-      refused,
-      meanMs: waits.reduce((sum, each) => sum + each, 0) / Math.max(1, waits.length),
-      p50Ms: at(0.5),
-      p99Ms: at(0.99),
-      longestMs: waits.at(-1) ?? 0,
-      inFlight: inFlightMs / ms,
+      ...percentiles,
+      ...counts,
+      callsPerSecond: perSecond,
+      settled: calls,
+      meanMs: waits.reduce((sum, each) => sum + each, 0) / Math.max(1, calls),
+      longestMs: waits.reduce((most, each) => Math.max(most, each), 0),
+      inFlight: inFlight!,
       operationsPerBatch: operations / Math.max(1, batches),
       hubLoad: hubLoad!,
       coreLoad: coreLoad!,
@@ -281,13 +279,3 @@ class Simulation {
     }
   }
 }
-
-const newShard = (number: number, workers: number): Shard => ({
-  number,
-  worker: number % workers,
-  waiting: new Fifo<Batch>(),
-  isBusy: false,
-  busyMs: 0,
-  downUntil: 0,
-  downs: 0,
-})
