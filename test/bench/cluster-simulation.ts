@@ -15,6 +15,8 @@ import type { Report, Table } from './report.ts'
 const RATES = [100_000, 1_000_000] as const
 /** Shards that a hub sends to; the last: every hub sends to every shard, as today. */
 const SHARDS_OF_A_HUB = [1, 4, Number.POSITIVE_INFINITY] as const
+/** Tried where fewer are not enough, although HUB_SHARDS does not accept as many. */
+const MORE_SHARDS = 4 * SHARDS_MAX
 
 /** Measured by `npm run bench -- upstream`: a hub serves 4,000 calls per second. */
 const HUB_MS = 0.25
@@ -57,12 +59,17 @@ interface Sized extends Size {
  * and what limits them.
  */
 export async function clusterSimulation(): Promise<Report> {
-  const sizes = RATES.flatMap((rate) => SHARDS_OF_A_HUB.map((shards) => findSize(rate, shards)))
+  const sizes = RATES.flatMap((rate) => {
+    const allowed = SHARDS_OF_A_HUB.map((shards) => findSize(rate, shards, SHARDS_MAX))
+    const isReached = allowed.some(({ isEnough }) => isEnough)
+    return isReached ? allowed : [...allowed, findSize(rate, 1, MORE_SHARDS)]
+  })
   const figures: Record<string, number> = {}
   for (const rate of RATES) {
     const best = smallest(sizes, rate)
     if (best === undefined) continue
     figures[`workers_at_${rate}`] = best.workers
+    figures[`shards_at_${rate}`] = best.workers * best.shardsPerWorker
     figures[`hubs_at_${rate}`] = best.hubs
     figures[`calls_per_s_at_${rate}`] = rounded(best.result.callsPerSecond * best.workers, 0)
     figures[`p99_ms_at_${rate}`] = rounded(best.result.p99Ms)
@@ -92,10 +99,15 @@ const scenario = ({ rate, workers, hubsPerShard, groups, shardsPerWorker }: Size
 })
 
 /** Doubles the workers until they are enough, or as many as there may be. */
-function findSize(rate: number, shardsOfAHub: number): Sized {
+function findSize(rate: number, shardsOfAHub: number, shardsMax: number): Sized {
   const cores = (rate * msPerCall(CALIBRATION.worker, BATCH_MAX)) / 1_000 / USED
   for (let workers = 2 ** Math.max(0, Math.ceil(Math.log2(cores / CORES))); ; workers *= 2) {
-    const size = sizeOf(rate, shardsOfAHub, workers)
+    const size = sizeOf(
+      rate,
+      shardsOfAHub,
+      Math.min(shardsMax, workers * SHARDS_PER_WORKER),
+      workers,
+    )
     const result = simulate(scenario(size))
     const isEnough =
       result.callsPerSecond * workers > 0.98 * rate &&
@@ -105,8 +117,7 @@ function findSize(rate: number, shardsOfAHub: number): Sized {
   }
 }
 
-function sizeOf(rate: number, shardsOfAHub: number, workers: number): Size {
-  const shards = Math.min(SHARDS_MAX, workers * SHARDS_PER_WORKER)
+function sizeOf(rate: number, shardsOfAHub: number, shards: number, workers: number): Size {
   const shardsPerWorker = shards / workers
   const fewestHubs = Math.ceil((rate * HUB_MS) / 1_000 / USED)
   const groups = Math.max(1, shards / shardsOfAHub)
@@ -132,7 +143,7 @@ const whole = (value: number): string => rounded(value, 0).toLocaleString('en-US
 const sizeTable = (sizes: readonly Sized[]): Table => ({
   title:
     `Hubs (one thread each) and workers (${CORES} cores) for p99 ≤ ${P99_MAX_MS} ms in hub and ` +
-    'ledger, without the provider; * not reached',
+    `ledger, without the provider; * not reached. HUB_SHARDS accepts at most ${SHARDS_MAX}`,
   columns: 'calls/s|hubs per shard|hubs|workers|shards|served/s|p50 ms|p99 ms|in a batch|hub|cores'
     .split('|')
     .concat('shard', 'connections'),
