@@ -56,13 +56,17 @@ export interface WalletBalances {
 
 const NODE_TIMEOUT_MS = 3_000
 
-/** Reads the balances of the platform wallets, on chain and in the ledger. */
+/**
+ * Reads the balances of the platform wallets, on chain and in the ledger.
+ * @param readChain reads those on chain
+ */
 export async function readWalletBalances(
   deps: BalancesDeps,
   timeoutMs = NODE_TIMEOUT_MS,
+  readChain = () => readChainBalances(deps),
 ): Promise<WalletBalances> {
   const [chain, ledger, gas, networks] = await Promise.all([
-    withTimeout(timeoutMs, readChainBalances(deps)),
+    withTimeout(timeoutMs, readChain()),
     readLedgerBalances(deps.pool),
     readGasState(deps.pool),
     Promise.all(deps.networks.map((network) => readNetworkBalance(deps, network, timeoutMs))),
@@ -83,7 +87,11 @@ async function readNetworkBalance(
 }
 
 /** @throws Error if the node does not respond */
-async function readChainBalances({ chain, gas, ...wallets }: BalancesDeps): Promise<ChainBalances> {
+export async function readChainBalances({
+  chain,
+  gas,
+  ...wallets
+}: BalancesDeps): Promise<ChainBalances> {
   const { number: block, time } = await chain.head()
   const [treasury, spend, wei] = await Promise.all([
     chain.balanceAt(wallets.treasury, block),

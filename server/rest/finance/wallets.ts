@@ -3,8 +3,11 @@ import type { Clock } from '../../../core/clock.ts'
 import { json } from '../../../core/money.ts'
 import {
   type BalancesDeps,
+  type ChainBalances,
+  readChainBalances,
   readWalletBalances,
 } from '../../../core/payments/operations/wallet-balances.ts'
+import { refreshedAfter } from '../../../core/runtime/cache.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const microdollars = z.int()
@@ -52,17 +55,34 @@ export type WalletsJson = z.infer<typeof Wallets>
 
 export type WalletsDeps = BalancesDeps & { readonly clock: Clock }
 
-export const walletsRoutes = (deps: WalletsDeps): readonly AnyRoute[] => [
-  route('GET /v1/finance/wallets', {
-    summary: 'Returns the balances of the platform wallets, on chain and in the ledger.',
-    auth: 'finance',
-    response: { status: 200, schema: Wallets },
-    handle: async () => ({ body: await showWallets(deps) }),
-  }),
-]
+/** Recent balances on chain are at most twice as old. */
+const RECENT_MS = 5_000
 
-async function showWallets(deps: WalletsDeps): Promise<z.infer<typeof Wallets>> {
-  const { chain, ledger, gas, networks } = await readWalletBalances(deps)
+/** @param now of the cache, for tests */
+export const walletsRoutes = (deps: WalletsDeps, now?: () => number): readonly AnyRoute[] => {
+  const readRecent = refreshedAfter(RECENT_MS, () => readChainBalances(deps), now)
+  return [
+    route('GET /v1/finance/wallets', {
+      summary: 'Returns the balances of the platform wallets, on chain and in the ledger.',
+      auth: 'finance',
+      query: z.strictObject({
+        chain: z.enum(['now', 'recent']).default('now').meta({
+          description: 'recent: balances on Base may be up to 10 s old, as `block_time` says.',
+        }),
+      }),
+      response: { status: 200, schema: Wallets },
+      handle: async ({ query }) => ({
+        body: await showWallets(deps, query.chain === 'recent' ? readRecent : undefined),
+      }),
+    }),
+  ]
+}
+
+async function showWallets(
+  deps: WalletsDeps,
+  readChain: (() => Promise<ChainBalances>) | undefined,
+): Promise<z.infer<typeof Wallets>> {
+  const { chain, ledger, gas, networks } = await readWalletBalances(deps, undefined, readChain)
   const { exceptions } = ledger
   const wallet = (name: 'treasury' | 'spend', inTransit: bigint) => ({
     address: deps[name],

@@ -3,7 +3,7 @@ import type { OverviewJson } from '../../../rest/finance/overview.ts'
 import type { TrendsJson } from '../../../rest/finance/trends.ts'
 import type { WalletsJson } from '../../../rest/finance/wallets.ts'
 import type { ListPage } from '../../../rest/paging.ts'
-import { formatCount } from '../../format.ts'
+import { formatCount, formatSecond } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
@@ -19,7 +19,7 @@ export const financePage = (): AnyPage =>
     render: async ({ api }) => {
       const [pending, wallets, trends, commands] = await Promise.all([
         api<OverviewJson>('GET /v1/finance/overview'),
-        api<WalletsJson>('GET /v1/finance/wallets'),
+        api<WalletsJson>('GET /v1/finance/wallets', { query: { chain: 'recent' } }),
         api<TrendsJson>('GET /v1/finance/trends'),
         api<ListPage<AuditLineJson>>('GET /v1/admin/audit', {
           query: { role: 'operator', limit: COMMANDS_SHOWN },
@@ -148,7 +148,7 @@ const gasWallet = (gas: NonNullable<WalletsJson['gas']>): Wallet => ({
   difference: gas.difference_gwei,
 })
 
-function walletTable({ treasury, spend, gas, chain }: WalletsJson): Html {
+function walletTable({ treasury, spend, gas, chain, ...at }: WalletsJson): Html {
   const wallets = [
     usdcWallet('Treasury', treasury),
     usdcWallet('Spend', spend),
@@ -178,6 +178,9 @@ missing.</p></div>`
       { head: 'Asset', cell: ({ asset }) => asset },
     ],
     wallets,
-  )}<p class="small muted">Pending payments explain some differences. Unexplained ones are
+  )}<p class="small muted">${
+    at.block_time !== null &&
+    html`On chain as of ${formatSecond(new Date(at.block_time))}, block ${String(at.block)}. `
+  }Pending payments explain some differences. Unexplained ones are
 <a href="/finance/exceptions">exceptions</a>.</p>`
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { systemClock } from '../../../../core/clock.ts'
 import { usd } from '../../../../core/money.ts'
 import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../../core/payments/chain/chain.ts'
@@ -6,6 +7,7 @@ import { postGasFees } from '../../../../core/payments/facilitators/gas-accounti
 import { resolvePayments } from '../../../../core/payments/operations/resolve.ts'
 import { readWalletBalances } from '../../../../core/payments/operations/wallet-balances.ts'
 import { freePort } from '../../../../core/runtime/net.ts'
+import { type WalletsJson, walletsRoutes } from '../../../../server/rest/finance/wallets.ts'
 import { useHub } from '../../../support/suite.ts'
 import { buyWeather, createAdmin, openSecondHub } from './fixture.ts'
 
@@ -103,5 +105,31 @@ describe('platform wallets in the finance API', () => {
     const { chain: seen, ledger: books } = await readWalletBalances(ports, 50)
     expect(seen).to.equal(undefined)
     expect(books.spend).to.equal(BigInt(OPENING - PRICE))
+  })
+
+  it('are read from the chain again, unless a recent block is good enough', async () => {
+    const { hub: core, sandbox } = hub()
+    const { money } = sandbox!
+    let block = 100n
+    const chain = {
+      ...money.chain,
+      head: () => Promise.resolve({ number: ++block, time: new Date(Number(block)) }),
+      balanceAt: (_: string, at: bigint) => Promise.resolve(at),
+    }
+    const ports = { pool: core.pool, chain, clock: systemClock, gas: undefined, networks: [] }
+    const wallets = { treasury: money.treasury, spend: money.spend.address }
+    let now = 1
+    const [route] = walletsRoutes({ ...ports, ...wallets }, () => now)
+    const read = async (which: 'now' | 'recent') => {
+      const { body } = await route!.handle({ query: { chain: which } } as never)
+      const { block, treasury } = body as WalletsJson
+      expect(treasury.chain_microdollars, 'of the same block').to.equal(block)
+      return block
+    }
+    expect(await read('recent')).to.equal(101)
+    expect(await read('now')).to.equal(102)
+    expect(await read('recent')).to.equal(101)
+    now += 10_001
+    expect(await read('recent'), 'after 10 s').to.equal(103)
   })
 })
