@@ -13,8 +13,9 @@ import { newFolder } from './folder.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Table } from './report.ts'
 import { addAccountData } from './web/account-data.ts'
-import { openBenchDatabase } from './web/bench-database.ts'
+import { type BenchDatabase, openBenchDatabase } from './web/bench-database.ts'
 import { type Paths, pathsOf } from './web/paths.ts'
+import { SERVE, start } from './x402/servers.ts'
 
 /** Number of timed responses per page, or as many as arrive within SECONDS. */
 const ANSWERS = 200
@@ -48,33 +49,40 @@ export async function web(folder?: string): Promise<Report> {
   const database = await openBenchDatabase(folder)
   const dataDir = newFolder()
   try {
-    const { person } = database
-    const hub = await startHub({
-      // rate limits count by network, so each request has a different one
-      config: {
-        ...readConfig({}),
-        dataDir,
-        port: 0,
-        databaseUrl: database.url,
-        jobs: false,
-        proxies: 1,
-      },
-      loadParts: async () => ({ plugins, privileged, startJobs }),
-      log: createLog('silent'),
-      clock: systemClock,
-    })
+    const paths = await preparePaths(database, dataDir)
+    const env = {
+      HUB_DATA_DIR: dataDir,
+      HUB_PORT: '0',
+      HUB_JOBS: 'off',
+      HUB_PROXIES: '1', // rate limits count by network, so each request has a different one
+      DATABASE_URL: database.url,
+    }
+    const { kept, found } = await start(SERVE, env, /ready at (\S+)/)
     try {
-      const accountData = await addAccountData(hub, person)
-      await database.admin.query('VACUUM ANALYZE')
-      return report(
-        await look(hub.url, person.token, await pathsOf(database.admin, person, accountData)),
-      )
+      return report(await look(found[1]!, database.person.token, paths))
     } finally {
-      await hub.stop()
+      await kept.stop()
     }
   } finally {
     await database.close()
     await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Adds the data of the account by a hub in this process, which stops before the measurement. */
+async function preparePaths({ url, admin, person }: BenchDatabase, dataDir: string) {
+  const hub = await startHub({
+    config: { ...readConfig({}), dataDir, port: 0, databaseUrl: url, jobs: false },
+    loadParts: async () => ({ plugins, privileged, startJobs }),
+    log: createLog('silent'),
+    clock: systemClock,
+  })
+  try {
+    const accountData = await addAccountData(hub, person)
+    await admin.query('VACUUM ANALYZE')
+    return await pathsOf(admin, person, accountData)
+  } finally {
+    await hub.stop()
   }
 }
 
