@@ -100,8 +100,12 @@ interface ShardPlace {
   readonly node: string
 }
 
+interface PhysicalPlace extends ShardPlace {
+  readonly physical: bigint
+}
+
 /** Shards of the ledger that share a physical shard, which move together. */
-type Group = readonly (ShardPlace & { readonly physical: bigint })[]
+type Group = readonly PhysicalPlace[]
 
 /**
  * Spreads the shards of the ledger over the nodes, one after the other, without stopping batches.
@@ -111,7 +115,7 @@ type Group = readonly (ShardPlace & { readonly physical: bigint })[]
 export async function* rebalance(
   client: ClientBase,
   nodes: readonly { readonly node: string; readonly storesShards: boolean }[],
-  shards: Group,
+  shards: readonly PhysicalPlace[],
 ): AsyncGenerator<ShardPlace> {
   const moves = planMoves(
     nodes.filter(({ storesShards }) => storesShards).map(({ node }) => node),
@@ -127,7 +131,10 @@ export async function* rebalance(
  * Plans moves after which no other one would make the numbers of shards of two nodes more equal.
  * Shards that share a physical shard move together.
  */
-export function planMoves(nodes: readonly string[], shards: Group): readonly ShardPlace[] {
+export function planMoves(
+  nodes: readonly string[],
+  shards: readonly PhysicalPlace[],
+): readonly ShardPlace[] {
   if (nodes.length === 0) return []
   const groups = [...Map.groupBy(shards, ({ physical }) => physical).values()]
   const held = nodes.map((node) => ({
