@@ -31,6 +31,7 @@ export class ResponseCollector implements Dispatcher.DispatchHandler, Collection
   #chunks: Buffer[] = []
   #size = 0
   #stream: Readable | undefined
+  entry: Collection['entry']
 
   constructor(
     { maxBytes = MIB, streams, signal }: EgressRequest,

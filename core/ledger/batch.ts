@@ -1,4 +1,5 @@
 import type { ShardDatabase } from '../db/citus/shard-connections.ts'
+import { LinkedList, type ListEntry } from '../linked-list.ts'
 import { LEDGER_OUTCOMES, type LedgerOutcome } from './events.ts'
 import { FairQueue } from './queue.ts'
 import { isDuplicateKey, LedgerUnavailable, RETRY_FOR_MS, withRetry } from './retry.ts'
@@ -37,6 +38,8 @@ interface PendingOperation extends BatchItem<HoldResult> {
   readonly operation: Operation
   /** Ticks of `TICK_MS` that a reserve has waited. */
   ticks: number
+  /** Place among the reserves without a result. */
+  entry: ListEntry<PendingOperation> | undefined
 }
 
 export interface BatcherOptions {
@@ -81,7 +84,7 @@ export class Batcher {
   readonly #options: Required<BatcherOptions>
   readonly #queue = new FairQueue<PendingOperation>(QUEUE_MAX, QUEUE_OWNER_MAX)
   /** Reserves without a result. */
-  readonly #reserves = new Set<PendingOperation>()
+  readonly #reserves = new LinkedList<PendingOperation>()
   #ticker: NodeJS.Timeout | undefined
   #activeBatches = 0
   #scheduled = false
@@ -111,17 +114,18 @@ export class Batcher {
           resolve(result)
         },
         reject: (error) => {
-          this.#reserves.delete(pending)
+          this.#forget(pending)
           reject(error)
         },
         ticks: 0,
+        entry: undefined,
       }
       if (!this.#queue.push(pending)) {
         reject(new LedgerUnavailable('too many operations are waiting'))
         return
       }
       if (operation.step === STEP.reserve) {
-        this.#reserves.add(pending)
+        pending.entry = this.#reserves.add(pending)
         this.#ticker ??= setInterval(() => this.#rejectLate(), TICK_MS).unref()
       }
       if (this.#scheduled) return
@@ -153,7 +157,11 @@ export class Batcher {
       const release = { ...pending.operation, step: STEP.release, amount: 0n, guards: [] }
       this.submit(release).catch(() => {})
     }
-    this.#reserves.delete(pending)
+    this.#forget(pending)
+  }
+
+  #forget({ entry }: PendingOperation): void {
+    if (entry) this.#reserves.remove(entry)
   }
 
   #isLate({ operation, ticks }: PendingOperation): boolean {
@@ -162,7 +170,7 @@ export class Batcher {
 
   /** Rejects reserves that have waited too long for the database. */
   #rejectLate(): void {
-    for (const pending of this.#reserves) {
+    for (const pending of this.#reserves.values()) {
       if (++pending.ticks < RESERVE_TICKS) continue
       pending.reject(new LedgerUnavailable('the database did not respond in time'))
     }

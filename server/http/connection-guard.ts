@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { elapsedMs } from '../../core/clock.ts'
+import { LinkedList, type ListEntry } from '../../core/linked-list.ts'
 import type { Log } from '../../core/log.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
 import { BODY_BYTES_MAX } from './body.ts'
@@ -70,6 +71,10 @@ interface OpenRequest {
   behindMs: number
 }
 
+/** Property of a response: its place among the open requests. */
+const ENTRY = Symbol('entry of ConnectionGuard')
+type GuardedResponse = ServerResponse & { [ENTRY]?: ListEntry<OpenRequest> }
+
 /**
  * Cuts the connections of clients that do not read their responses or send their requests in time,
  * or whose bodies exceed their part of the memory budget: callers without a key before others,
@@ -80,7 +85,7 @@ export class ConnectionGuard {
   readonly #limits: ConnectionLimits
   readonly #log: Log
   readonly #onCut: (reason: CutReason) => void
-  readonly #open = new Map<ServerResponse, OpenRequest>()
+  readonly #open = new LinkedList<OpenRequest>()
   /** Bytes added since the budget was last enforced. */
   #addedBytes = 0
   #timer: NodeJS.Timeout | undefined
@@ -97,11 +102,11 @@ export class ConnectionGuard {
   }
 
   /** Watches a request until its response is complete or its connection closes. */
-  watch(req: IncomingMessage, res: ServerResponse, requester: Requester): void {
+  watch(req: IncomingMessage, res: GuardedResponse, requester: Requester): void {
     const now = elapsedMs()
     const { socket } = req
     const declaredBytes = declaredLength(req)
-    this.#open.set(res, {
+    res[ENTRY] = this.#open.add({
       req,
       res,
       requester,
@@ -121,8 +126,8 @@ export class ConnectionGuard {
   }
 
   /** Ends the watch of a response. */
-  forget(res: ServerResponse): void {
-    this.#open.delete(res)
+  forget({ [ENTRY]: entry }: GuardedResponse): void {
+    if (entry) this.#open.remove(entry)
     if (this.#open.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -134,8 +139,8 @@ export class ConnectionGuard {
    * room by cutting less deserving connections and those of larger holders.
    * @returns false if there is no room: nothing is counted
    */
-  reserve(res: ServerResponse, bytes: number): boolean {
-    const open = this.#open.get(res)
+  reserve(res: GuardedResponse, bytes: number): boolean {
+    const open = openRequestOf(res)
     if (!open) return true // disconnected
     const isGrowing = bytes > open.bodyBytes
     open.bodyBytes = bytes
@@ -143,8 +148,8 @@ export class ConnectionGuard {
   }
 
   /** Counts a complete body that is about to be written, and makes room for it. */
-  admit(res: ServerResponse, bytes: number): void {
-    const open = this.#open.get(res)
+  admit(res: GuardedResponse, bytes: number): void {
+    const open = openRequestOf(res)
     if (!open) return
     const addedBytes = bytes - open.bodyBytes
     open.bodyBytes = bytes
@@ -219,7 +224,7 @@ export class ConnectionGuard {
   }
 
   #cut({ req, res, requester, bodyBytes }: OpenRequest, reason: CutReason): void {
-    this.#open.delete(res)
+    this.forget(res)
     this.#onCut(reason)
     const { keyId: key } = requester
     this.#log.info(
@@ -229,6 +234,9 @@ export class ConnectionGuard {
     req.socket.destroy()
   }
 }
+
+const openRequestOf = ({ [ENTRY]: entry }: GuardedResponse): OpenRequest | undefined =>
+  entry?.isListed ? entry.value : undefined
 
 const rankOf = ({ requester }: OpenRequest): Rank => {
   const { keyId, reserved = 0n, charged = reserved } = requester

@@ -3,6 +3,7 @@ import { type Collection, CollectionBudget } from '../../../core/egress/collecti
 
 class Collected implements Collection {
   size = 0
+  entry: Collection['entry']
   isAbandoned = false
   readonly #budget: CollectionBudget
 
