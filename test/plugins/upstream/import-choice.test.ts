@@ -50,6 +50,24 @@ describe('an OpenAPI document that is reduced or changed by its owner', () => {
     expect(readOpenApi(text, { only: ['sea', 'cities'] }).leftOut).to.equal(50)
   })
 
+  it('makes no draft without an operation or a server, and says what to send instead', async () => {
+    const submit = (document: object) =>
+      send('POST', '/v1/provider/services/import', {
+        slug: 'none-such',
+        openapi: JSON.stringify({ openapi: '3.1.0', ...document }),
+      })
+    const servers = [{ url: 'https://{region}.example.com' }]
+    const unset = await submit({ servers, paths: { '/a': { get: { responses: {} } } } })
+    expect([unset.status, unset.body['code']]).to.deep.equal([422, 'validation_failed'])
+    expect(unset.body['detail']).to.match(
+      /^\/base_url: is required, because the document's server is https:\/\/\{region\}\./,
+    )
+    const unsold = await submit({ webhooks: { paid: { post: { responses: {} } } } })
+    expect([unsold.status, unsold.body['code']]).to.deep.equal([422, 'openapi_unreadable'])
+    expect(unsold.body['advice']).to.match(/^See not_understood/)
+    expect(unsold.body['not_understood']).to.have.length(1)
+  })
+
   it('makes no draft of a choice that does not exist; valid choices become one', async () => {
     const base = { openapi: text, slug: 'big-sea', base_url: world.origin }
     const order = { ...base, only: ['sea', 'seas'] }
@@ -90,11 +108,12 @@ describe('an OpenAPI document that is reduced or changed by its owner', () => {
     const schema = { type: 'array', items: { type: 'string' } }
     const parameters = [{ name: 'ids', in: 'path', required: true, schema }]
     const paths = { '/many/{ids}': { get: { parameters, responses: {} } } }
-    const { body: made } = await send('POST', '/v1/provider/services/import', {
+    const { body: made, text: told } = await send('POST', '/v1/provider/services/import', {
       openapi: JSON.stringify({ openapi: '3.1.0', info: { title: 'Many' }, paths }),
       slug: 'many',
       base_url: world.origin,
     })
+    expect(made, told).to.have.property('service')
     const [{ method, path, summary, input_schema, encoding } = {} as Body] = (
       made['service'] as { readonly endpoints: Body[] }
     ).endpoints

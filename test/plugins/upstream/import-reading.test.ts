@@ -23,6 +23,65 @@ describe('an OpenAPI document with odd names', () => {
   })
 })
 
+describe('an OpenAPI document of an unusual form', () => {
+  const PATHS = '/a:\n    get:\n      responses: {}\n'
+  const read = (text: string) => readOpenApi(text)
+
+  it('may have a byte order mark, or merge keys', () => {
+    const json = JSON.stringify({ openapi: '3.1.0', paths: { '/a': { get: { responses: {} } } } })
+    const merged = 'openapi: 3.0.0\nx-get: &a {get: {responses: {}}}\npaths:\n  /a:\n    <<: *a\n'
+    const texts = [`\uFEFF${json}`, `\uFEFFopenapi: 3.0.0\npaths:\n  ${PATHS}`, merged]
+    for (const text of texts) {
+      const { endpoints } = read(text)
+      expect(endpoints.map(({ path }) => path)).to.deep.equal(['/a'])
+    }
+  })
+
+  it('is one YAML document', () => {
+    expect(() => read(`openapi: 3.0.0\npaths:\n  ${PATHS}---\nopenapi: 3.0.0\n`)).to.throw(
+      'The text has several YAML documents. Send one.',
+    )
+  })
+
+  it('is reported to have nothing for callers if it has webhooks only', () => {
+    const webhooks = { paid: { post: { responses: {} } } }
+    const only = read(JSON.stringify({ openapi: '3.1.0', webhooks })).gaps
+    expect(only.map(({ at, what }) => `${at}: ${what}`)).to.deep.equal([
+      'paths: no operation that callers can request: the document declares ' +
+        'only webhooks, which the API sends',
+    ])
+  })
+
+  it('may have extensions beside its paths, which are no gaps', () => {
+    const paths = { 'x-internal': { get: {} }, '/a': { get: { responses: {} } } }
+    const { endpoints, gaps } = read(JSON.stringify({ openapi: '3.1.0', paths }))
+    expect([endpoints.length, gaps]).to.deep.equal([1, []])
+  })
+
+  it('is reported to have references to anchors, and parameters that are not JSON', () => {
+    const schema = { $ref: '#city' }
+    const post = {
+      parameters: [{ name: 'q', in: 'query', content: { 'text/xml': {} } }],
+      requestBody: { content: { 'application/json': { schema } } },
+      responses: {},
+    }
+    const { endpoints, gaps } = read(
+      JSON.stringify({ openapi: '3.1.0', paths: { '/a': { post } } }),
+    )
+    expect(endpoints).to.have.length(1)
+    expect(gaps).to.deep.equal([
+      {
+        at: 'POST /a/parameters/q',
+        what: 'content other than JSON is not supported; it is left out',
+      },
+      {
+        at: 'POST /a/requestBody',
+        what: 'a $ref to an anchor is not supported, only to a path: #city',
+      },
+    ])
+  })
+})
+
 describe('an OpenAPI document with examples', () => {
   it('gives them to its parameters and the members of its bodies, if they have the type', () => {
     const parameter = (name: string, type: string, rest: object) => {

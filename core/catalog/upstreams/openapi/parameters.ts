@@ -97,6 +97,8 @@ function addParameter(
   const member = Object.hasOwn(inputs.properties, name) ? `${place}_${name}` : name
   if (Object.hasOwn(inputs.properties, member)) return leaveOut('its name is used twice')
   const media = readMedia(parameter)
+  if (media === undefined && parameter['content'] !== undefined)
+    return leaveOut('content other than JSON is not supported')
   const style = styleOf(parameter, media !== undefined)
   if (style === undefined)
     return leaveOut(`its style ${String(parameter['style'])} is not supported`)
@@ -128,11 +130,10 @@ function readMedia({ content }: JsonObject): unknown {
 }
 
 function styleOf(
-  { in: place, style: given, explode: spread, content }: JsonObject,
+  { in: place, style: given, explode: spread }: JsonObject,
   isJson: boolean,
 ): ParameterStyle | undefined {
   if (isJson) return { style: 'json', explode: false }
-  if (content !== undefined) return undefined
   const style = given ?? (place === 'path' ? 'simple' : 'form')
   const supported = STYLES[String(place)] ?? []
   if (typeof style !== 'string' || !supported.includes(style)) return undefined

@@ -96,11 +96,22 @@ const EVENT_STREAM = 'text/event-stream'
 const objectValues = (of: unknown): readonly JsonObject[] =>
   isJsonObject(of) ? Object.values(of).filter(isJsonObject) : []
 
-function parseText(text: string): unknown {
+/** Merge keys (`<<`) are of YAML 1.1, but common in documents written by hand. */
+const YAML_OPTIONS = {
+  maxAliasCount: ALIASES_MAX,
+  prettyErrors: false,
+  merge: true,
+  logLevel: 'error',
+} as const
+
+function parseText(given: string): unknown {
+  const text = given.startsWith('\uFEFF') ? given.slice(1) : given
   try {
     if (/^\s*\{/.test(text)) return JSON.parse(text)
-    return parseYaml(text, { maxAliasCount: ALIASES_MAX, prettyErrors: false })
+    return parseYaml(text, YAML_OPTIONS)
   } catch (error) {
+    if ((error as { code?: unknown }).code === 'MULTIPLE_DOCS')
+      throw unreadable('The text has several YAML documents. Send one.', error)
     throw unreadable((error as Error).message.slice(0, 200), error)
   }
 }

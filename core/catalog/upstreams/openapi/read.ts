@@ -65,6 +65,7 @@ export function readSelected(
   const selected = all.filter(
     (each) => only.length === 0 || only.some((selector) => isSelected(selector, each)),
   )
+  if (all.length === 0) refs.addGap('paths', nothingNotice(root))
   const [server] = serversOf(root, selected[0])
   const shapes = new Set<string>()
   let examined = 0
@@ -131,6 +132,11 @@ export function selectPaths(document: JsonObject, only: readonly string[]): Json
   return { ...document, paths: Object.fromEntries(paths.filter(mayBeSelected)) }
 }
 
+const nothingNotice = ({ webhooks }: JsonObject): string => {
+  const has = isJsonObject(webhooks) ? 'only webhooks, which the API sends' : 'none'
+  return `no operation that callers can request: the document declares ${has}`
+}
+
 const leftOutNotice = (leftOut: number, choices: readonly OperationChoice[]): string =>
   `${leftOut} operations from here on were left out: ` +
   `a service has at most ${ENDPOINTS_MAX} endpoints. ` +
@@ -147,6 +153,7 @@ const shortText = (value: unknown, max: number): string | undefined =>
 function* readOperations(root: JsonObject, refs: RefResolver): Generator<Operation> {
   const paths = objectMember(root, 'paths')
   for (const [path, given] of Object.entries(paths)) {
+    if (path.startsWith('x-')) continue // an extension
     const item = refs.resolve(given, `paths/${path}`)
     for (const method of item ? unsoldMethods(item) : []) {
       refs.addGap(`${method.toUpperCase()} ${path}`, 'the method is not supported')

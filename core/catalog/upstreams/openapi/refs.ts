@@ -46,6 +46,8 @@ export class RefResolver {
         `the other document of a $ref is not available: ${ref}. ` +
           'Bundle the documents into one, or import by a url below which it can be fetched',
       )
+    if (ref !== '#' && !ref.startsWith('#/'))
+      return this.addGap(at, `a $ref to an anchor is not supported, only to a path: ${ref}`)
     let node: unknown = this.#root
     for (const name of pointerParts(ref)) {
       const isMember = Array.isArray(node) ? /^\d+$/.test(name) : isJsonObject(node)

@@ -143,6 +143,7 @@ async function createDraft(
   if (found.endpoints.length === 0) {
     throw new Fault('openapi_unreadable', 'The document has no endpoint that can be sold.', {
       extras: { not_understood: found.gaps },
+      advice: 'See not_understood[], which has the reason for each operation.',
     })
   }
   const { slug: name, price_microdollars: price } = body
@@ -152,7 +153,10 @@ async function createDraft(
       name: body.name ?? found.title ?? name,
       category: body.category,
       summary: body.summary ?? found.summary ?? `The API of ${found.title ?? name}.`,
-      baseUrl: parseBaseUrl(body.base_url ?? baseUrlOf(body, found), deps),
+      baseUrl:
+        body.base_url === undefined
+          ? serverOf(deps, body, found)
+          : parseBaseUrl(body.base_url, deps),
       freeCallsPerMonth: body.free_calls_per_month,
       requestHeaders: found.requestHeaders,
       responseHeaders: [],
@@ -171,12 +175,17 @@ async function createDraft(
 }
 
 /** Returns the server, resolved against the document's URL. @throws Fault `validation_failed` */
-function baseUrlOf(
+function serverOf(
+  deps: ServiceDeps,
   { url }: z.infer<typeof ImportOrder>,
   { servers: [server] }: ImportedApi,
 ): string {
   if (server === undefined && url === undefined) {
     throw inputFault('/base_url', 'is required because the document names no server')
   }
-  return URL.parse(server ?? '/', url)?.href ?? server ?? ''
+  return parseBaseUrl(
+    URL.parse(server ?? '/', url)?.href ?? server ?? '',
+    deps,
+    (error) => `is required, because the document's server is ${server ?? '/'}: ${error}`,
+  )
 }
