@@ -11,7 +11,7 @@ import { runCommand } from './run-client.ts'
 const describeClients = installed === undefined ? describe.skip : describe
 
 describeClients('linters of OpenAPI', function () {
-  this.timeout(600_000)
+  this.timeout(1_200_000)
   const hub = useHub()
   const home = mkdtempSync(join(tmpdir(), 'agenthub-documents-'))
   after(() => rmSync(home, { recursive: true, force: true }))

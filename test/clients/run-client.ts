@@ -5,7 +5,7 @@ import { installed } from './installed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 /** Programs take long to start on a busy machine. */
-const TIMEOUT_MS = 180_000
+const TIMEOUT_MS = 300_000
 
 interface RunOptions {
   readonly env?: Readonly<Record<string, string>>

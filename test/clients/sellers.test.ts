@@ -63,7 +63,7 @@ async function startFacilitator(rpcUrl: () => string): Promise<Served> {
 const describeClients = installed === undefined ? describe.skip : describe
 
 describeClients('sellers of others', function () {
-  this.timeout(600_000)
+  this.timeout(1_200_000)
   const payTo = privateKeyToAccount(generatePrivateKey()).address
   let facilitator: Served
   let port: number

@@ -2,8 +2,11 @@ import nock from 'nock'
 import { startTestHub, type TestHub } from './hub.ts'
 import { TEST_CLUSTER } from './postgres.ts'
 
-/** Maximum time to start or stop a hub; a cluster has its database copied on three servers. */
-const START_MS = TEST_CLUSTER ? 300_000 : 60_000
+/**
+ * Maximum time to start or stop a hub: long, because the machine may be busy. A cluster has its
+ * database copied on three servers.
+ */
+export const START_MS = TEST_CLUSTER ? 300_000 : 180_000
 
 type Options = NonNullable<Parameters<typeof startTestHub>[0]>
 

@@ -5,6 +5,7 @@ import { usd } from '../../../core/money.ts'
 import { type ApiResponse, ask, type RequestOptions } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 import { listenOnLoopback } from '../../support/loopback.ts'
+import { START_MS } from '../../support/suite.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 
@@ -41,7 +42,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
     })
   })
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(START_MS)
     nock.restore()
     const port = await listenOnLoopback(server)
     origin = `http://127.0.0.1:${port}`
