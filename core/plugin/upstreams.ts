@@ -74,6 +74,8 @@ export interface UpstreamEndpoint {
   readonly metered?: UpstreamMeter | undefined
   /** JSON Schema of the input, an object. */
   readonly input: Readonly<Record<string, unknown>>
+  /** Input of the latest test call of its provider that passed, unless it is long. */
+  readonly sample?: Readonly<Record<string, unknown>>
   /** JSON Schema of the response. */
   readonly output: Readonly<Record<string, unknown>> | null
   /** Input members sent in the query; for GET, and DELETE without a body, all of them. */

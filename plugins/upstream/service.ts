@@ -46,10 +46,11 @@ const serviceOf = (upstream: Upstream): AnyService => ({
 
 function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint {
   const requestOf = requestsOf(upstream, endpoint)
+  const { sample } = endpoint
   return {
     summary: endpoint.summary,
     price: priceOf(endpoint),
-    input: { json: endpoint.input },
+    input: { json: { ...endpoint.input, ...(sample && { examples: [sample] }) } },
     ...(endpoint.output && { output: { json: endpoint.output } }),
     query: endpoint.query,
     ...(endpoint.encoding?.parameters && { styles: endpoint.encoding.parameters }),

@@ -40,9 +40,10 @@ export const discoveryOf: (offering: Described) => Discovery = memoizeByObject(
     const complete = declare(offering, input, output)
     if (JSON.stringify(complete).length <= HEADER_CHARS) return { inHeader: complete }
     const outline = mapInput(input, (schema) => outlineOf(schema))
-    const inHeader = declare(offering, outline, outlineOf(output), input)
-    const isShort = JSON.stringify(inHeader).length <= HEADER_CHARS
-    return { inHeader: isShort ? inHeader : {}, inBody: complete }
+    const sampled = [input, mapInput(input, (schema) => ({ ...schema, examples: [] }))]
+    const outlines = sampled.map((each) => declare(offering, outline, outlineOf(output), each))
+    const inHeader = outlines.find((each) => JSON.stringify(each).length <= HEADER_CHARS) ?? {}
+    return { inHeader, inBody: complete }
   },
 )
 

@@ -1,10 +1,12 @@
-import type { JsonObject } from '../../json.ts'
+import { isJsonObject, type JsonObject } from '../../json.ts'
 import type { AnyEndpoint } from '../../plugin/index.ts'
 
 /** JSON Schema of an object, as far as its members are concerned. */
 export interface ObjectSchema {
   readonly properties?: Readonly<Record<string, { readonly description?: string }>>
   readonly required?: readonly string[]
+  /** Whole inputs. */
+  readonly examples?: readonly unknown[]
 }
 
 /** Schemas of the parts of a request. Without `body`, the request has none. */
@@ -40,14 +42,17 @@ export function publicSchema<Schema extends object>(schema: Schema): Schema {
 
 /** Keeps only some members of an object schema. Returns other schemas unchanged. */
 function pickMembers(schema: ObjectSchema, keep: (name: string) => boolean): ObjectSchema {
-  const { properties, required } = schema
+  const { properties, required, examples } = schema
   if (!properties) return schema
-  const picked = Object.entries(properties).filter(([name]) => keep(name))
-  if (picked.length === Object.keys(properties).length) return schema
+  const pick = (members: JsonObject) =>
+    Object.fromEntries(Object.entries(members).filter(([name]) => keep(name)))
+  const picked = pick(properties)
+  if (Object.keys(picked).length === Object.keys(properties).length) return schema
   return {
     ...schema,
-    properties: Object.fromEntries(picked),
+    properties: picked as NonNullable<ObjectSchema['properties']>,
     required: (required ?? []).filter(keep),
+    ...(examples && { examples: examples.filter(isJsonObject).map(pick) }),
   }
 }
 

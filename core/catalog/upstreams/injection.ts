@@ -21,6 +21,8 @@ const PAGE_SIZE = 50
 const CACHE_MAX = 1_000
 /** Maximum size of all cached upstreams, in characters of their JSON. */
 const CACHE_CHARACTERS_MAX = 16_777_216
+/** Longer samples are only on the page of a service: offers have room for a short one. */
+const SAMPLE_BYTES_MAX = 1_000
 
 interface InjectionDeps {
   readonly pool: Pool
@@ -50,6 +52,9 @@ const upstreamJson = (content: string): string =>
         @> jsonb_build_array(jsonb_build_object('place', s.place, 'name', s.name))),
   'endpoints', (SELECT coalesce(json_agg(e.endpoint
       || jsonb_strip_nulls(jsonb_build_object('price', p.amount::text, 'metered', p.metered))
+      || coalesce((SELECT jsonb_build_object('sample', t.input) FROM hub.endpoint_test t
+        WHERE t.service = u.slug AND octet_length(t.input::text) <= ${SAMPLE_BYTES_MAX}
+          AND t.digest = hub.endpoint_digest(c.content ->> 'baseUrl', e.endpoint)), '{}')
       ORDER BY e.position), '[]')
     FROM (SELECT u.slug AS service, endpoint ->> 'method' AS method, endpoint ->> 'path' AS path,
         endpoint, position FROM jsonb_array_elements(c.content -> 'endpoints')

@@ -1,6 +1,14 @@
+import { decodePaymentRequiredHeader } from '@x402/core/http'
+import {
+  BAZAAR,
+  type DiscoveryExtension,
+  validateDiscoveryExtension,
+} from '@x402/extensions/bazaar'
 import { expect } from 'chai'
+import type { Document } from '../../fuzz/response-checker.ts'
 import { ask } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
+import { readOpenApi } from '../../support/openapi.ts'
 import { type Body, json, useUpstream, WAIVER } from './fixture.ts'
 
 const ENDPOINTS = ['/one', '/two'].map((path) => ({
@@ -69,6 +77,39 @@ describe('before an imported API is sold', function () {
     expect(await sold(slug), 'callers see the approved version').to.deep.equal({ '/one': true })
     await test(slug, '/two')
     expect(await sold(slug)).to.deep.equal({ '/one': true, '/two': true })
+  })
+
+  it('the input of its passed test is the example of offers, documents and schemas', async () => {
+    answers(json({ ok: true }))
+    const slug = await draft()
+    const text = { type: 'string' }
+    const properties = { city: text, unit: text, words: text, more: text }
+    const input_schema = { type: 'object', properties, required: ['city', 'unit', 'words'] }
+    const path = '/cities/{city}'
+    await put(slug, [{ ...ENDPOINTS[0], path, query: ['unit'], input_schema }])
+    const input = { city: 'Oslo', unit: 'kelvin', words: 'all day' }
+    const told = await act(slug, 'test', { endpoint: `POST ${path}`, input })
+    expect(told.body['delivered'], told.text).to.equal(true)
+    expect((await activate(slug)).status).to.equal(200)
+
+    const { headers } = await ask(world.hub.url, `/proxy/${slug}/cities/Rome`, {
+      method: 'POST',
+      body: {},
+    })
+    const { extensions = {} } = decodePaymentRequiredHeader(String(headers['payment-required']))
+    const bazaar = extensions[BAZAAR.key] as DiscoveryExtension
+    expect(validateDiscoveryExtension(bazaar)).to.deep.include({ valid: true })
+    expect(bazaar.info.input).to.deep.include({
+      body: { words: 'all day' },
+      pathParams: { city: 'Oslo' },
+    })
+    const { paths } = (await readOpenApi(world.hub.url)).body as unknown as Document
+    const { requestBody } = paths[`/proxy/${slug}${path}`]!['post']!
+    const { example } = requestBody!.content['application/json'] as { example?: unknown }
+    expect(example).to.deep.equal({ words: 'all day' })
+    const { body } = await ask(world.hub.url, `/v1/services/${slug}`)
+    const [shown] = body['endpoints'] as readonly Body[]
+    expect(shown!['request_schema']).to.deep.include({ examples: [input] })
   })
 
   it('a waiver of the tests is shown to buyers until a call is delivered', async () => {
