@@ -72,7 +72,8 @@ const WAYS: Readonly<Record<string, readonly [(place: Place) => readonly string[
   ],
   'the value date of an entry': [
     () => [
-      `UPDATE ledger.journal SET effective_at = at - interval '1 hour' WHERE seq = 1`,
+      `UPDATE ledger.journal SET effective_at =
+         (at AT TIME ZONE 'UTC' - interval '1 hour') AT TIME ZONE 'UTC' WHERE seq = 1`,
       ...HIDE,
     ],
     REWRITTEN,

@@ -1,8 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { type SigningKey, signingKeyOf } from '../../../../core/crypto/signing-key.ts'
+import { inTransaction } from '../../../../core/db/transaction.ts'
 import type { Verification } from '../../../../core/ledger/verify.ts'
 import type { FreshDatabase } from '../../../support/postgres.ts'
+import { WITHOUT_TRIGGERS } from '../../../support/without-triggers.ts'
 
 export const newSigner = (): SigningKey => signingKeyOf(generateKeyPairSync('ed25519').privateKey)
 
@@ -10,19 +12,17 @@ export const newSigner = (): SigningKey => signingKeyOf(generateKeyPairSync('ed2
 export const pinned = ({ publicKey }: SigningKey): string => publicKey.toString('base64')
 
 /** Changes the ledger's tables as a superuser with triggers disabled. */
-export async function tamper(database: FreshDatabase, ...statements: string[]): Promise<void> {
-  const client = await database.admin.connect()
-  try {
-    await client.query('SET session_replication_role = replica')
-    for (const sql of statements) {
-      const result = await client.query(sql)
-      if (!sql.startsWith('DO')) expect(result.rowCount, sql).to.be.above(0)
-    }
-    await client.query('RESET session_replication_role')
-  } finally {
-    client.release()
-  }
-}
+export const tamper = (database: FreshDatabase, ...statements: string[]): Promise<void> =>
+  inTransaction(
+    database.admin,
+    async (client) => {
+      for (const sql of statements) {
+        const result = await client.query(sql)
+        if (!sql.startsWith('DO')) expect(result.rowCount, sql).to.be.above(0)
+      }
+    },
+    WITHOUT_TRIGGERS,
+  )
 
 /** Violated checks with their first example. */
 export const broken = ({ checks }: Verification): Record<string, string> =>
@@ -30,9 +30,14 @@ export const broken = ({ checks }: Verification): Record<string, string> =>
     checks.filter(({ bad }) => bad !== 0n).map(({ name, example }) => [name, example ?? '']),
   )
 
-/** Recomputes leaves, seals and balances after a change of rows, like a careful forger. */
+/**
+ * Recomputes leaves, seals and balances after a change of rows, like a careful forger. Each
+ * statement is one that Citus takes.
+ */
 export const REWRITE = [
-  'UPDATE ledger.journal j SET leaf = ledger.leaf(j)',
+  `WITH n AS MATERIALIZED (
+     SELECT r.shard, r.seq, ledger.leaf(ROW(r.*)::ledger.journal) AS leaf FROM ledger.journal r)
+   UPDATE ledger.journal j SET leaf = n.leaf FROM n WHERE n.shard = j.shard AND n.seq = j.seq`,
   `DO $$
    DECLARE
      link record;
@@ -52,7 +57,8 @@ export const REWRITE = [
   'UPDATE ledger.balance SET balance = 0',
   `UPDATE ledger.balance b SET balance = p.total FROM (
      SELECT j.shard, l.account, sum(l.amount) AS total
-     FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l GROUP BY 1, 2) p
+     FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
+     GROUP BY 1, 2) p
    WHERE b.shard = p.shard AND b.account = p.account`,
 ] as const
 
@@ -60,7 +66,7 @@ export const REWRITE = [
 export const REWRITE_SUMS = [
   'DELETE FROM ledger.verified_balance',
   `INSERT INTO ledger.verified_balance SELECT j.shard, l.account, sum(l.amount)
-   FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
+   FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
    WHERE j.seq <= (SELECT max(c.seq) FROM ledger.checkpoint c WHERE c.shard = j.shard)
    GROUP BY 1, 2`,
 ] as const
