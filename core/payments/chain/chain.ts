@@ -16,6 +16,7 @@ import { type NodeTransport, trustedNode } from './node.ts'
 import { findPermitOutcome, type Permit, type PermitOutcome } from './permit.ts'
 import { type ExpectedTransfer, findEvidence, type TransferEvidence } from './transfer-evidence.ts'
 import {
+  AUTHORIZATION_USED,
   type BlockRange,
   fetchTransferLogs,
   lowerCaseHex,
@@ -276,13 +277,12 @@ interface LogSearch {
   readonly logSpan: bigint
 }
 
-const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 const CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
 
 /** Searches the log in ranges, oldest first, for the use or cancellation of an authorization. */
 async function findUse(client: Client, search: LogSearch): Promise<AuthorizationOutcome> {
   const { asset, from, nonce, toBlock, logSpan } = search
-  const topics: [Hex[], Hex, Hex] = [[USED, CANCELED], pad(from), nonce]
+  const topics: [Hex[], Hex, Hex] = [[AUTHORIZATION_USED, CANCELED], pad(from), nonce]
   for (let first = search.fromBlock; first <= toBlock; first += logSpan) {
     const last = first + logSpan - 1n < toBlock ? first + logSpan - 1n : toBlock
     const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) }
@@ -291,7 +291,7 @@ async function findUse(client: Client, search: LogSearch): Promise<Authorization
       params: [{ address: asset.address, topics, ...range }],
     })
     if (log?.transactionHash && log.blockNumber) {
-      const outcome = log.topics[0] === USED ? 'used' : 'canceled'
+      const outcome = log.topics[0] === AUTHORIZATION_USED ? 'used' : 'canceled'
       return { outcome, tx: log.transactionHash, block: BigInt(log.blockNumber) }
     }
   }

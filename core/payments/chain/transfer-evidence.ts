@@ -1,6 +1,6 @@
-import { isAddressEqual, parseAbi, parseEventLogs, type TransactionReceipt } from 'viem'
-import { memoizeByObject } from '../../runtime/cache.ts'
+import type { TransactionReceipt } from 'viem'
 import type { Hex } from './asset.ts'
+import { lowerCaseHex, tokenEventsIn } from './transfer-logs.ts'
 
 /** Transfer that a transaction must contain to count as a payment. */
 export interface ExpectedTransfer {
@@ -25,11 +25,6 @@ export type TransferEvidence =
       readonly confirmations: bigint
     }
 
-const ABI = parseAbi([
-  'event Transfer(address indexed from, address indexed to, uint256 value)',
-  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
-])
-
 /** Looks for a transfer in a receipt. @param head number of the newest block */
 export function findEvidence(
   { status, logs, blockNumber: block }: TransactionReceipt,
@@ -44,11 +39,6 @@ export function findEvidence(
   }
 }
 
-/** Decodes the events of a receipt once: up to fifty payments may share it. */
-const eventsOf = memoizeByObject((logs: TransactionReceipt['logs']) =>
-  parseEventLogs({ abi: ABI, logs }),
-)
-
 /**
  * Returns true if the token logged exactly this transfer by this authorization. USDC logs the use
  * of an authorization right before its transfer. A transaction may contain several of them, and the
@@ -58,18 +48,20 @@ function hasTransfer(
   logs: TransactionReceipt['logs'],
   { token, from, to, value, nonce }: ExpectedTransfer,
 ): boolean {
-  const own = eventsOf(logs).filter(({ address }) => isAddressEqual(address, token))
-  return own.some((log, i) => {
+  const payer = lowerCaseHex(from)
+  const events = tokenEventsIn(logs, token)
+  return events.some((event, i) => {
     const isMoved =
-      log.eventName === 'Transfer' &&
-      isAddressEqual(log.args.from, from) &&
-      isAddressEqual(log.args.to, to) &&
-      log.args.value === value
-    const before = own[i - 1]
-    const isAuthorized =
-      before?.eventName === 'AuthorizationUsed' &&
-      isAddressEqual(before.args.authorizer, from) &&
-      before.args.nonce === nonce?.toLowerCase()
-    return isMoved && (nonce === undefined || isAuthorized)
+      event.is === 'transfer' &&
+      event.from === payer &&
+      event.to === lowerCaseHex(to) &&
+      event.value === value
+    if (!isMoved || nonce === undefined) return isMoved
+    const before = events[i - 1]
+    return (
+      before?.is === 'authorization' &&
+      before.payer === payer &&
+      before.nonce === lowerCaseHex(nonce)
+    )
   })
 }

@@ -1,14 +1,12 @@
 import {
   hexToBigInt,
-  isAddressEqual,
   numberToHex,
   type PublicClient,
   pad,
-  parseAbi,
-  parseEventLogs,
   type TransactionReceipt,
   toEventSelector,
 } from 'viem'
+import { memoizeByObject } from '../../runtime/cache.ts'
 import type { Asset, Hex } from './asset.ts'
 
 /** A token transfer; addresses in lower case. */
@@ -49,6 +47,8 @@ export interface BlockRange {
 }
 
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
+/** Event of a token that an authorization of EIP-3009 was used. */
+export const AUTHORIZATION_USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 
 /**
  * Fetches every transfer from or to `owner` in a range of blocks, both ends included, in chain
@@ -113,15 +113,51 @@ const addressInTopic = (topic: Hex): Hex => `0x${topic.slice(-40).toLowerCase()}
 const byChainOrder = (a: TransferLog, b: TransferLog): number =>
   a.block === b.block ? a.logIndex - b.logIndex : Number(a.block - b.block)
 
-const ABI = parseAbi(['event Transfer(address indexed from, address indexed to, uint256 value)'])
+/** A transfer that a token logged, or the use of an authorization; hex in lower case. */
+type TokenEvent =
+  | ({ readonly is: 'transfer' } & TokenTransfer)
+  | { readonly is: 'authorization'; readonly payer: Hex; readonly nonce: Hex }
+
+type Log = Pick<TransactionReceipt['logs'][number], 'address' | 'topics' | 'data' | 'logIndex'>
+
+/** Reads what a token logged, in log order. Other events are left out. */
+export const tokenEventsIn = (logs: readonly Log[], token: Hex): readonly TokenEvent[] =>
+  eventsByToken(logs).get(lowerCaseHex(token)) ?? []
+
+/** Read once per receipt, which up to fifty payments may share, and without decoding by an ABI. */
+const eventsByToken = memoizeByObject((logs: readonly Log[]) => {
+  const events = new Map<Hex, TokenEvent[]>()
+  for (const log of logs) {
+    const event = eventOf(log)
+    if (!event) continue
+    const token = lowerCaseHex(log.address)
+    const others = events.get(token)
+    if (others) others.push(event)
+    else events.set(token, [event])
+  }
+  return events
+})
+
+function eventOf({ topics, data, logIndex }: Log): TokenEvent | undefined {
+  const [event, first, second] = topics
+  if (!first || !second || topics.length !== 3) return undefined
+  if (event === AUTHORIZATION_USED)
+    return { is: 'authorization', payer: addressInTopic(first), nonce: lowerCaseHex(second) }
+  if (event !== TRANSFER || data.length !== WORD_LENGTH) return undefined
+  const [from, to] = [addressInTopic(first), addressInTopic(second)]
+  return { is: 'transfer', logIndex, from, to, value: hexToBigInt(data) }
+}
+
+/** Length of 32 bytes in hex. */
+const WORD_LENGTH = 66
 
 /** Reads the transfers of a token from a receipt, without zero transfers. */
 export const tokenTransfersIn = (
   { logs }: Pick<TransactionReceipt, 'logs'>,
   token: Hex,
 ): readonly TokenTransfer[] =>
-  parseEventLogs({ abi: ABI, logs: logs.filter((log) => isAddressEqual(log.address, token)) })
-    .filter(({ args }) => args.value > 0n)
-    .map(({ logIndex, args: { from, to, value } }) => {
-      return { logIndex, from: lowerCaseHex(from), to: lowerCaseHex(to), value }
-    })
+  tokenEventsIn(logs, token).flatMap((event) => {
+    if (event.is !== 'transfer' || event.value === 0n) return []
+    const { is: _, ...transfer } = event
+    return [transfer]
+  })

@@ -1,6 +1,6 @@
 import type { SettleResponse, VerifyResponse } from '@x402/core/types'
-import { isAddressEqual, parseAbi, parseEventLogs } from 'viem'
 import type { Asset, Hex } from '../chain/asset.ts'
+import { tokenEventsIn } from '../chain/transfer-logs.ts'
 import type { Facilitator } from './facilitator.ts'
 import {
   atomicCall,
@@ -14,7 +14,6 @@ import type { Sender } from './sender.ts'
 
 /** A block holds many times as many. */
 const BATCH_SIZE_MAX = 50
-const ABI = parseAbi(['event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)'])
 
 interface BatchDeps {
   readonly sender: Sender
@@ -115,9 +114,8 @@ async function settleBatch(
 async function usedAuthorizations({ sender, asset, confirmationTimeoutMs }: BatchDeps, tx: Hex) {
   const receipt = await sender.receipt(tx, confirmationTimeoutMs).catch(() => undefined)
   if (!receipt) return undefined
-  const logs = receipt.logs.filter(({ address }) => isAddressEqual(address, asset.address))
-  const used = parseEventLogs({ abi: ABI, logs })
-  return new Set(used.map(({ args }) => authorizationKey(args.authorizer, args.nonce)))
+  const used = tokenEventsIn(receipt.logs, asset.address).filter((event) => event.is !== 'transfer')
+  return new Set(used.map(({ payer, nonce }) => authorizationKey(payer, nonce)))
 }
 
 const authorizationKey = (payer: string, nonce: string): string => `${payer} ${nonce}`.toLowerCase()
