@@ -13,8 +13,18 @@ export interface StoredResponse {
   readonly body: unknown
 }
 
+/** Encrypted response, as `hub.kept_answer` stores it. */
+export interface SealedResponse {
+  /** Id of the call. */
+  readonly call: string
+  readonly sealed: Buffer
+  readonly storedHours: number
+  readonly keyVersion: number
+}
+
 const STORED_HOURS = 24
-const REPLACE = 'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
+export const REPLACE_RESPONSE =
+  'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
 /** Maximum length of a stored body. */
 export const STORED_BYTES_MAX = 1_048_576
 
@@ -34,14 +44,17 @@ export class StoredResponses {
     return (await this.#insert(id, response, '')) !== undefined
   }
 
-  /**
-   * Stores the response of a call before the settlement of its payment begins, in place of that of
-   * a process that is gone. A call from which the payment was taken over stores nothing.
-   * @returns false if it is not stored
-   */
-  async storeUnsettled(claim: string, response: StoredResponse): Promise<boolean> {
-    const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5 AND NOT settling'
-    return (await this.#insert(claim, response, from, REPLACE, [response.call])) === 1
+  /** Encrypts a response to be stored. Returns undefined for a stream and above 1 MiB. */
+  seal(id: string, { call, status, headers, body }: StoredResponse): SealedResponse | undefined {
+    const bytes = storableBytes(body)
+    if (bytes === undefined) return undefined
+    const isRaw = body instanceof Uint8Array
+    const head = Buffer.from(JSON.stringify({ call, status, headers, isRaw }))
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(head.length)
+    const { version, material } = this.#keys.current
+    const sealed = seal(material, id, Buffer.concat([length, head, bytes]))
+    return { call, sealed, storedHours: STORED_HOURS, keyVersion: version }
   }
 
   /**
@@ -51,7 +64,7 @@ export class StoredResponses {
    */
   async storePaid(claim: string, response: StoredResponse): Promise<boolean | undefined> {
     const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5 FOR UPDATE' // after a takeover
-    const inserted = await this.#insert(claim, response, from, REPLACE, [response.call])
+    const inserted = await this.#insert(claim, response, from, REPLACE_RESPONSE, [response.call])
     return inserted === undefined ? undefined : inserted === 1
   }
 
@@ -82,24 +95,18 @@ export class StoredResponses {
   /** Returns the number of rows inserted; undefined if the response is not stored. */
   async #insert(
     id: string,
-    { call, status, headers, body }: StoredResponse,
+    response: StoredResponse,
     from: string,
     onConflict = 'NOTHING',
     more: readonly unknown[] = [],
   ): Promise<number | null | undefined> {
-    const bytes = storableBytes(body)
-    if (bytes === undefined) return undefined
-    const isRaw = body instanceof Uint8Array
-    const head = Buffer.from(JSON.stringify({ call, status, headers, isRaw }))
-    const length = Buffer.alloc(4)
-    length.writeUInt32BE(head.length)
-    const { version, material } = this.#keys.current
-    const sealed = seal(material, id, Buffer.concat([length, head, bytes]))
+    const row = this.seal(id, response)
+    if (row === undefined) return undefined
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.kept_answer (id, sealed, expires_at, key_version)
        SELECT $1, $2, now() + make_interval(hours => $3), $4 ${from}
        ON CONFLICT (id) DO ${onConflict}`,
-      [id, sealed, STORED_HOURS, version, ...more],
+      [id, row.sealed, row.storedHours, row.keyVersion, ...more],
     )
     return rowCount
   }

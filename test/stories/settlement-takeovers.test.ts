@@ -131,6 +131,27 @@ describe('an x402 payment whose process is gone between its work and its settlem
     expect([work.done, await paid()]).to.deep.equal([1, PRICE])
   })
 
+  it('is not worked for again if its settlement fails to be sent while it is repeated', async () => {
+    const payment = await sign()
+    const { claims } = hub().hub.paymentDeps
+    const { settle } = facilitator()
+    facilitator().settle = () => Promise.reject(new Error('nobody responds'))
+    const first = await send(payment)
+    facilitator().settle = settle
+    const find = claims.find.bind(claims)
+    claims.find = async () => {
+      claims.find = find
+      return undefined // as before the first one
+    }
+    for (const { status, body } of [first, await send(payment)])
+      expect([status, body['code']]).to.deep.equal([202, 'payment_pending'])
+    await hub().hub.pool.query(
+      `UPDATE hub.payment_claim SET changed_at = now() - interval '2 seconds'`,
+    )
+    const paidBy = await send(payment)
+    expect([paidBy.body, work.done, await paid()]).to.deep.equal([{ done: 1 }, 1, PRICE])
+  })
+
   it('pays for new work if its settlement had begun and its response is not stored', async () => {
     work.answer = () => ({ text: LARGE })
     const payment = await sign()

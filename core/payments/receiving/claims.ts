@@ -4,7 +4,9 @@ import type { ProcessLease } from '../../db/process-lease.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import { uuidv7 } from '../../ids.ts'
 import { isPosted } from '../../ledger/idempotency.ts'
+import type { SealedResponse } from '../../usage/stored-responses.ts'
 import { FINALITY_FACTORS } from '../chain/verdict.ts'
+import { beginSettlement } from './begin-settlement.ts'
 import {
   ApprovalInUse,
   attemptIds,
@@ -137,14 +139,12 @@ export class Claims {
     })
   }
 
-  /** Notes that `amount` may be sent from now on. False if another process has the claim now. */
-  async beginSettlement({ id, amount }: Pick<Claim, 'id' | 'amount'>): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `UPDATE hub.payment_claim SET settling = true, amount = $3
-       WHERE id = $1 AND state = 'claimed' AND process = $2`,
-      [id, this.#lease.id, amount],
-    )
-    return rowCount === 1
+  /** Begins a settlement, as `beginSettlement`. */
+  beginSettlement(
+    claim: Pick<Claim, 'id' | 'amount'>,
+    response?: SealedResponse,
+  ): Promise<boolean> {
+    return beginSettlement(this.#pool, claim, this.#lease.id, response)
   }
 
   /** Takes a claim over, as `takeOverClaim`. */

@@ -3,6 +3,7 @@ import { Fault } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import { logFailure, outagesOf } from '../../outages.ts'
+import type { SealedResponse } from '../../usage/stored-responses.ts'
 import { assetOf, type Hex } from '../chain/asset.ts'
 import { blockBefore } from '../chain/verdict.ts'
 import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
@@ -42,6 +43,8 @@ export interface AcceptedPayment {
   readonly requirement: ReturnType<Offers['requirements']>
   /** True if its payer has the response: a settlement that cannot be sent is tried again. */
   readonly isDelivered?: boolean
+  /** Response of the work, which is stored as the settlement begins. */
+  readonly response?: SealedResponse | undefined
   /** True if the payer has the response or can obtain it: the payment pays for nothing more. */
   readonly isServed?: boolean
 }
@@ -106,7 +109,7 @@ export async function settlePayment(
   const { ledger, claims, log } = deps
   const { claim, isServed = false } = accepted
   const facilitator = componentOn('facilitator', claim.key.network)
-  if (!(await beginSettlement(deps, claim))) throw new Fault('payment_in_progress')
+  if (!(await beginSettlement(deps, accepted))) throw new Fault('payment_in_progress')
   const settled = await settleOnChain(deps, accepted)
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
@@ -176,7 +179,10 @@ const isNotBroadcast = ({ outcome, reason }: Settlement): boolean =>
   outcome === 'failed' && reason === NOT_BROADCAST
 
 /** Notes that a payment may be sent from now on. If that fails, it is not sent. */
-const beginSettlement = (deps: AcceptDeps, claim: Claim): Promise<boolean> =>
-  deps.claims.beginSettlement(claim).catch(async (error: unknown) => {
+const beginSettlement = (
+  deps: AcceptDeps,
+  { claim, response }: AcceptedPayment,
+): Promise<boolean> =>
+  deps.claims.beginSettlement(claim, response).catch(async (error: unknown) => {
     throw await endUnsettled(deps, { claim, error })
   })

@@ -52,12 +52,12 @@ export class PostpaidFunds implements Funds {
     const amount = this.#amountOf(outcome.charged)
     const claim = { ...this.#accepted.claim, amount }
     const isDelivered = this.#priced.offering.endpoint.streams === true
-    const response = { call: this.#priced.call, ...outcome }
-    const isStored = await this.#deps.responses.storeUnsettled(claim.id, response)
-    const isServed = isStored || isDelivered
+    const work = { call: this.#priced.call, ...outcome }
+    const response = this.#deps.responses.seal(claim.id, work)
+    const isServed = response !== undefined || isDelivered
     if (!isServed) await this.#keepPayment()
     this.#isOpen = false
-    const accepted = { ...this.#accepted, claim, isDelivered, isServed }
+    const accepted = { ...this.#accepted, claim, response, isDelivered, isServed }
     const settled = await settlePayment(this.#deps, accepted)
     if (settled.outcome === 'failed') {
       const fault = notSettled(settled, this.#priced)

@@ -13,6 +13,7 @@ import {
 } from '../../../core/payments/receiving/refusal-reasons.ts'
 import {
   type AcceptedPayment,
+  endUnsettled,
   PaymentRefused,
   settlePayment,
 } from '../../../core/payments/receiving/settle-payment.ts'
@@ -63,7 +64,11 @@ async function fundsOf(
   accepted: AcceptedPayment,
   priced: PricedCall,
 ): Promise<Funds> {
-  if (accepted.claim.upfront) return await settleUpfront(deps, accepted, priced)
+  const { claim } = accepted
+  if (claim.upfront) return await settleUpfront(deps, accepted, priced)
+  // Its settlement began after `findPresentedClaim`: the next repetition continues it.
+  if (claim.mayBeSent)
+    throw await endUnsettled(deps, { claim, error: new Fault('payment_in_progress') })
   return new PostpaidFunds(deps, accepted, priced, () =>
     refusal(deps, priced, 'payment_invalid', 'upfront_required', true),
   )
