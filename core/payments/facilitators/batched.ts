@@ -1,7 +1,8 @@
 import type { SettleResponse, VerifyResponse } from '@x402/core/types'
+import { elapsedMs } from '../../clock.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
 import { tokenEventsIn } from '../chain/transfer-logs.ts'
-import type { Facilitator } from './facilitator.ts'
+import type { BatchedFacilitator, Facilitator } from './facilitator.ts'
 import {
   atomicCall,
   decodeResults,
@@ -10,7 +11,7 @@ import {
   parseKeyPayment,
 } from './multicall.ts'
 import { outboxKey } from './outbox-key.ts'
-import type { Sender } from './sender.ts'
+import type { PreparedCall, Sender } from './sender.ts'
 
 /** A block holds many times as many. */
 const BATCH_SIZE_MAX = 50
@@ -29,22 +30,48 @@ interface BatchDeps {
  * that does not pass in the batch is handled alone, which reports its fault: a bad payment never
  * affects others.
  */
-export function batched(deps: BatchDeps): Required<Pick<Facilitator, 'batched'>>['batched'] {
-  const { single } = deps
+export function batched(deps: BatchDeps): BatchedFacilitator {
+  const { single, sender, asset } = deps
+  let prepared: PreparedPayment | undefined
+  const verifying = inBatches(single.verify, (batch) => verifyBatch(deps, batch))
+  const settling = inBatches(single.settle, (batch) => settleBatch(deps, batch, prepared))
   return {
-    verify: inBatches(single.verify, (batch) => verifyBatch(deps, batch)),
-    settle: inBatches(single.settle, (batch) => settleBatch(deps, batch)),
+    verify: verifying.handle,
+    settle: settling.handle,
+    prepare(...args) {
+      const payment = settling.isIdle() ? parseKeyPayment(args) : undefined
+      if (!payment) return
+      const call = sender.prepare(atomicCall(asset, [payment]))
+      call.catch(() => {}) // the payment is then settled alone, which reports its fault
+      prepared = { payload: args[0].payload, call, atMs: elapsedMs() }
+    },
   }
 }
+
+/** Payment whose settlement in a transaction of its own is prepared. */
+interface PreparedPayment {
+  readonly payload: Args[0]['payload']
+  readonly call: Promise<PreparedCall>
+  readonly atMs: number
+}
+
+/** Age up to which a prepared settlement is sent, as fees and balances change. */
+const PREPARED_MS = 1_000
 
 type Args = KeyPayment['args']
 /** Response for each payment, possibly still pending when the next batch starts. */
 type Responses<Result> = readonly Promise<Result>[]
 
+interface Batches<Result> {
+  readonly handle: (...args: Args) => Promise<Result>
+  /** Returns true if the next payment begins a batch. */
+  readonly isIdle: () => boolean
+}
+
 function inBatches<Result>(
   alone: (...args: Args) => Promise<Result>,
   work: (batch: readonly KeyPayment[]) => Promise<Responses<Result>>,
-): (...args: Args) => Promise<Result> {
+): Batches<Result> {
   const queue: { payment: KeyPayment; resolve: (response: Promise<Result>) => void }[] = []
   let isRunning = false
   const run = async (): Promise<void> => {
@@ -61,7 +88,7 @@ function inBatches<Result>(
     }
     isRunning = false
   }
-  return (...args) => {
+  const handle = (...args: Args): Promise<Result> => {
     const payment = parseKeyPayment(args)
     if (!payment) return alone(...args)
     return new Promise((resolve) => {
@@ -69,6 +96,7 @@ function inBatches<Result>(
       void run()
     })
   }
+  return { handle, isIdle: () => !isRunning }
 }
 
 /** Simulates all payments on the node. */
@@ -98,16 +126,26 @@ function tryDecode(data: Hex): readonly boolean[] {
 async function settleBatch(
   deps: BatchDeps,
   batch: readonly KeyPayment[],
+  prepared: PreparedPayment | undefined,
 ): Promise<Responses<SettleResponse>> {
   const { sender, asset, single } = deps
   const keys = batch.flatMap(({ args: [payment] }) => outboxKey(payment) ?? [])
   try {
-    const tx = await sender.send(atomicCall(asset, batch), keys)
+    const tx = await sender.send(atomicCall(asset, batch), keys, preparedFor(batch, prepared))
     const used = usedAuthorizations(deps, tx)
     return batch.map((payment) => settlementOf(deps, payment, tx, used))
   } catch {
     return batch.map(({ args }) => single.settle(...args))
   }
+}
+
+function preparedFor(
+  [payment, ...others]: readonly KeyPayment[],
+  prepared: PreparedPayment | undefined,
+): Promise<PreparedCall> | undefined {
+  const isThis = others.length === 0 && prepared?.payload === payment?.args[0].payload
+  const isFresh = prepared && elapsedMs() - prepared.atMs <= PREPARED_MS
+  return isThis && isFresh ? prepared.call : undefined
 }
 
 /** Reads from the token's logs which authorizations a transaction used; undefined if unknown. */

@@ -27,7 +27,15 @@ export interface Facilitator extends FacilitatorClient {
    * only checks that the payment can be made: the caller has already compared it with the
    * requirements and the clock. Omitted if the facilitator handles payments one by one.
    */
-  readonly batched?: Pick<FacilitatorClient, 'verify' | 'settle'>
+  readonly batched?: BatchedFacilitator
+}
+
+export interface BatchedFacilitator extends Pick<FacilitatorClient, 'verify' | 'settle'> {
+  /**
+   * Asks the node for what the settlement of a payment needs, if it may be settled alone. Sends
+   * nothing; `settle` then asks again unless it follows within a second.
+   */
+  prepare?(...payment: Parameters<FacilitatorClient['settle']>): void
 }
 
 /** Settlement reason: nothing was sent, so the payer may send the same payload again. */

@@ -34,8 +34,11 @@ export interface Outbox {
   send(call: OutboxCall, payments?: readonly string[]): Promise<SignedTransaction>
   /** Finds the transaction of a payment whose receipt has not been seen. */
   findPending(payment: string): Promise<SignedTransaction | undefined>
-  /** Removes a transaction whose receipt was seen. */
-  markMined(hash: Hex): Promise<void>
+  /**
+   * Removes a transaction whose receipt was seen, before the next `findPending`. If that fails, its
+   * payments are only asked after once more.
+   */
+  markMined(hash: Hex): void
 }
 
 /** A sender outside this outbox may have used a nonce; the next one is tried. */
@@ -132,7 +135,7 @@ export function memoryOutbox(): Outbox {
       return run
     },
     findPending: async (payment) => payments.get(payment),
-    async markMined(hash) {
+    markMined(hash) {
       for (const [payment, sent] of payments) if (sent.hash === hash) payments.delete(payment)
     },
   }

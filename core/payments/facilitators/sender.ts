@@ -57,17 +57,24 @@ export function createSender(options: SenderOptions) {
   const { address } = account
   const client = connect(options.transport ?? trustedNode(rpcUrl), rpcTimeoutMs)
 
+  const prepare = (call: ContractCall): Promise<PreparedCall> => prepareCall(client, address, call)
+
   /**
    * Signs and broadcasts a call and returns its hash, also if the broadcast result is unknown.
    * Estimates gas before taking a nonce, so a call that reverts leaves no gap that would block
    * later ones (viem's `nonceManager` takes the nonce first).
    * @param payments the payments it settles; a pending one is not sent again
+   * @param preparing the same call, if it is being prepared
    * @throws ExecutionRevertedError (wrapped by viem) if the call would revert
    * @throws NotSent if it was not broadcast for another reason
    * @throws Error of the database if it is unknown whether it was stored
    */
-  async function send(call: ContractCall, payments: readonly string[] = []): Promise<Hex> {
-    const prepared = { ...(await prepareCall(client, address, call)), chainId: asset.chainId }
+  async function send(
+    call: ContractCall,
+    payments: readonly string[] = [],
+    preparing = prepare(call),
+  ): Promise<Hex> {
+    const prepared = { ...(await preparing), chainId: asset.chainId }
     const outboxCall: OutboxCall = {
       countTransactions: () => client.getTransactionCount({ address, blockTag: 'pending' }),
       async sign(nonce) {
@@ -87,6 +94,11 @@ export function createSender(options: SenderOptions) {
   return {
     address,
     client,
+    /**
+     * Asks the node for gas and fees, and sends nothing.
+     * @throws as `send` for a call that would revert, or that cannot be sent
+     */
+    prepare,
     send,
     /**
      * Finds the pending transaction of a payment and sends it again, in case the node lost it.
@@ -102,7 +114,7 @@ export function createSender(options: SenderOptions) {
     /** @throws Error when there is no receipt within `timeoutMs`. */
     receipt: async (hash: Hex, timeoutMs: number) => {
       const found = await waitForReceipt(client, hash, timeoutMs, pollMs)
-      await outbox.markMined(hash).catch(() => {}) // then the payment is only asked after once more
+      outbox.markMined(hash)
       return found
     },
   }
@@ -121,14 +133,26 @@ const connect = (transport: NodeTransport, timeout: number) =>
     cacheTime: 0,
   })
 
-async function prepareCall(client: Client, account: Hex, call: ContractCall) {
+/** A call with its limits of gas and fees. */
+export interface PreparedCall extends ContractCall {
+  readonly type: 'eip1559'
+  readonly gas: bigint
+  readonly maxFeePerGas: bigint
+  readonly maxPriorityFeePerGas: bigint
+}
+
+async function prepareCall(
+  client: Client,
+  account: Hex,
+  call: ContractCall,
+): Promise<PreparedCall> {
   try {
     const [gas, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
       client.estimateGas({ account, ...call }),
       client.estimateFeesPerGas(),
     ])
     const limit = gas + (gas * GAS_MARGIN_PERCENT) / 100n
-    return { ...call, type: 'eip1559' as const, gas: limit, maxFeePerGas, maxPriorityFeePerGas }
+    return { ...call, type: 'eip1559', gas: limit, maxFeePerGas, maxPriorityFeePerGas }
   } catch (error) {
     throw isRevert(error) ? error : new NotSent('no gas or fees from the node', { cause: error })
   }

@@ -42,6 +42,7 @@ const BATCH_SIZE = 16
 export function createStoredOutbox(pool: Pool, key: KeyOnChain): Outbox {
   const waiting: QueuedCall[] = []
   let isSending = false
+  let marking: Promise<unknown> = Promise.resolve()
   const work = async (): Promise<void> => {
     if (isSending) return
     isSending = true
@@ -55,9 +56,13 @@ export function createStoredOutbox(pool: Pool, key: KeyOnChain): Outbox {
         waiting.push({ call, payments: hashes, queuedAtMs: elapsedMs(), resolve, reject })
         void work()
       }),
-    findPending: (payment) => findPending(pool, sha256(payment)),
-    async markMined(hash) {
-      await pool.query('DELETE FROM hub.sent_payment WHERE hash = $1', [hash])
+    async findPending(payment) {
+      await marking
+      return findPending(pool, sha256(payment))
+    },
+    markMined(hash) {
+      const marked = pool.query('DELETE FROM hub.sent_payment WHERE hash = $1', [hash])
+      marking = Promise.allSettled([marking, marked])
     },
   }
 }
@@ -66,7 +71,7 @@ export function createStoredOutbox(pool: Pool, key: KeyOnChain): Outbox {
 async function sendBatch(pool: Pool, key: KeyOnChain, batch: readonly QueuedCall[]): Promise<void> {
   const wallet = [key.chainId, key.address.toLowerCase()] as const
   try {
-    await inTransaction(pool, async (client) => {
+    const send = async (client: PoolClient): Promise<void> => {
       await lockWallet(pool, client, wallet)
       let next: number | undefined // unknown until the node is queried
       for (const queued of batch) {
@@ -81,11 +86,15 @@ async function sendBatch(pool: Pool, key: KeyOnChain, batch: readonly QueuedCall
           queued.reject(error)
         }
       }
-    })
+    }
+    await inTransaction(pool, send, LOCK_ONLY)
   } catch (error) {
     for (const queued of batch) queued.reject(error) // sent ones are already resolved
   }
 }
+
+/** The transaction writes nothing but the lock: each transaction is stored by one of its own. */
+const LOCK_ONLY = 'SET LOCAL synchronous_commit = off'
 
 type Wallet = readonly [chainId: number, address: string]
 

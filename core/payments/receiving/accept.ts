@@ -63,6 +63,11 @@ export async function acceptPayment(
     const reason = upfront ? upfrontReason(terms) : 'no_matching_payment_requirements'
     throw new PaymentRefused(reason, upfront)
   }
+  const verifying =
+    first.isExact && !terms.upfront
+      ? offers.verifyEarly(first.payment, first.requirement, needSeconds)
+      : undefined
+  verifying?.catch(() => {}) // awaited once the payment is claimed
   const { isNew, isRepeated, claim } = await claims
     .claim(key, {
       ...purchase,
@@ -78,7 +83,7 @@ export async function acceptPayment(
       throw error instanceof ApprovalInUse ? refused(APPROVAL_IN_USE, error) : error
     })
   if (!isNew) return { repeated: claim }
-  const presented = { payment, terms, upfront, first, needSeconds }
+  const presented = { payment, terms, upfront, first, needSeconds, verifying }
   return verifyClaimed(deps, claim, presented).catch(async (error: unknown) => {
     throw await endUnsettled(deps, { claim, isRepeated, error })
   })
@@ -102,13 +107,15 @@ interface Presented {
   readonly upfront: boolean
   readonly first: AcceptedTerms
   readonly needSeconds: number
+  /** Verification of `first` that has begun. */
+  readonly verifying: ReturnType<Offers['verifyEarly']>
 }
 
 /** Verifies a payment after its claim, so that concurrent payments of a wallet count each other. */
 async function verifyClaimed(
   { claims, offers }: Pick<AcceptDeps, 'claims' | 'offers'>,
   claimed: Claim,
-  { payment, terms, upfront, first, needSeconds }: Presented,
+  { payment, terms, upfront, first, needSeconds, verifying }: Presented,
 ): Promise<AcceptedPayment> {
   const isTrusted = claimed.purpose === 'call' && terms.upfront && !upfront
   const exceedsTrust = isTrusted && (await claims.trust.requireUpfrontBeyondTrust(claimed.key))
@@ -118,11 +125,11 @@ async function verifyClaimed(
   // Before it is sent: a facilitator may settle at once what it is asked to verify.
   if (!isExact) throw new PaymentRefused(upfrontReason(terms), upfront)
   if (claim.sponsored && sponsoredApprovalOf(payment)?.expiresEarly) throw refused(APPROVAL_EXPIRES)
-  const verified = await offers
-    .verify(accepted.payment, requirement, needSeconds)
-    .catch((error: unknown): never => {
-      throw new Fault('facilitator_unavailable', undefined, { cause: error })
-    })
+  const verified = await (
+    verifying ?? offers.verify(accepted.payment, requirement, needSeconds)
+  ).catch((error: unknown): never => {
+    throw new Fault('facilitator_unavailable', undefined, { cause: error })
+  })
   if (!verified.valid) throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
   // After the verification, because anybody can send unsigned payments in the name of a wallet.
   const { owedMax } = terms

@@ -18,6 +18,10 @@ interface Gateway {
    */
   verify(payment: Payment, requirement: PaymentRequirements): Promise<string | undefined>
   readonly settle: Facilitator['settle']
+  /** True if verification cannot settle: a service might settle at once what it is asked of. */
+  readonly verifiesLocally: boolean
+  /** Begins what the settlement needs from the node; sends nothing. */
+  prepare(...payment: Parameters<Facilitator['settle']>): void
 }
 
 export interface Gateways {
@@ -61,6 +65,8 @@ function createGateway({ network }: Asset, facilitator: Facilitator): Gateway {
       })
     },
     settle: (...args) => chosen().settle(...args),
+    verifiesLocally: facilitator.batched !== undefined,
+    prepare: (...args) => facilitator.batched?.prepare?.(...args),
   }
 }
 

@@ -124,6 +124,13 @@ export interface Offers {
     needSeconds?: number,
   ): Promise<VerificationResult>
   /**
+   * Verifies a payment that is not claimed yet, if the facilitator cannot settle what it is asked
+   * to verify. Undefined if it could, as a service.
+   */
+  verifyEarly(...args: Parameters<Offers['verify']>): Promise<VerificationResult> | undefined
+  /** Asks the node for what the settlement needs, and sends nothing. */
+  prepare(payment: Payment, requirement: PaymentRequirements): void
+  /**
    * Settles the payment on the chain. Never throws if the facilitator fails: the outcome is
    * `pending`, unless certainly nothing was sent. The same payment may be settled again.
    * @param amount at most that of a metered requirement. @defaultValue that of the requirement
@@ -138,6 +145,13 @@ export function createOffers(options: OffersOptions): Offers {
   const { uptoSettler } = facilitator
   const gateways = openGateways([{ asset, facilitator }, ...networks])
   const requirements = (terms: SaleTerms) => buildRequirements(asset, payTo, terms, uptoSettler)
+  const verify: Offers['verify'] = async (payment, requirement, needSeconds = 0) => {
+    const payer = transferIn(payment).from.toLowerCase() as Hex
+    const localReason =
+      findMismatch(payment, requirement) ?? checkLifetime(payment, requirement, clock, needSeconds)
+    const reason = localReason ?? (await gateways.of(requirement).verify(payment, requirement))
+    return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
+  }
   return {
     sellsMetered: uptoSettler !== undefined,
     requirements,
@@ -155,14 +169,9 @@ export function createOffers(options: OffersOptions): Offers {
         ? own.find((requirement) => findMismatch(payment, requirement) === undefined)
         : own[0] && gateways.of(own[0]).match(own, payment)
     },
-    async verify(payment, requirement, needSeconds = 0) {
-      const payer = transferIn(payment).from.toLowerCase() as Hex
-      const localReason =
-        findMismatch(payment, requirement) ??
-        checkLifetime(payment, requirement, clock, needSeconds)
-      const reason = localReason ?? (await gateways.of(requirement).verify(payment, requirement))
-      return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
-    },
+    verify,
+    verifyEarly: (...args) => (gateways.of(args[1]).verifiesLocally ? verify(...args) : undefined),
+    prepare: (payment, requirement) => gateways.of(requirement).prepare(payment, requirement),
     async settle(payment, requirement, amount = BigInt(requirement.amount)) {
       const gateway = gateways.of(requirement)
       const reason = findMismatch(payment, requirement, amount)

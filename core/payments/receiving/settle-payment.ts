@@ -109,6 +109,7 @@ export async function settlePayment(
   const { ledger, claims, log } = deps
   const { claim, isServed = false } = accepted
   const facilitator = componentOn('facilitator', claim.key.network)
+  deps.offers.prepare(accepted.payment, accepted.requirement)
   if (!(await beginSettlement(deps, accepted))) throw new Fault('payment_in_progress')
   const settled = await settleOnChain(deps, accepted)
   const { outcome, tx, reason } = settled
