@@ -97,9 +97,10 @@ export async function postAlone(
   { owner, id, event, accounts, amounts, effectiveAt, meta }: PreparedEntry,
 ): Promise<LedgerOutcome> {
   const details = meta === undefined ? null : JSON.stringify(meta)
-  const { rows } = await database.query<{ outcome: number }>(
-    'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
-    [shard, owner, id, event, accounts, amounts, effectiveAt ?? null, details],
-  )
+  const { rows } = await database.query<{ outcome: number }>({
+    name: 'ledger.post',
+    text: 'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
+    values: [shard, owner, id, event, accounts, amounts, effectiveAt ?? null, details],
+  })
   return LEDGER_OUTCOMES[rows[0]!.outcome]!
 }

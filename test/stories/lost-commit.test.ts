@@ -14,19 +14,20 @@ type Query = (...args: unknown[]) => Promise<unknown>
  * @returns the number of lost confirmations
  */
 async function loseConfirmation(of: string, work: () => Promise<void>): Promise<number> {
-  const query = Reflect.get(Pool.prototype, 'query') as Query
+  const original = Reflect.get(Pool.prototype, 'query') as Query
   let lost = 0
   Pool.prototype.query = async function lose(this: Pool, ...args: unknown[]) {
-    const result = await query.apply(this, args)
-    const [text] = args
-    if (typeof text !== 'string' || !text.includes(of) || lost > 0) return result
+    const result = await original.apply(this, args)
+    const [query] = args as [string | { readonly text: string }]
+    const text = typeof query === 'string' ? query : query.text
+    if (!text.includes(of) || lost > 0) return result
     lost++
     throw new Error('Connection terminated unexpectedly')
   } as typeof Pool.prototype.query
   try {
     await work()
   } finally {
-    Reflect.set(Pool.prototype, 'query', query)
+    Reflect.set(Pool.prototype, 'query', original)
   }
   return lost
 }

@@ -253,7 +253,8 @@ describe('an x402 payment whose process is gone between its work and its settlem
     const query = pool.query.bind(pool)
     const deliver = `UPDATE hub.payment_claim SET delivered_at = now() WHERE payer = $1`
     pool.query = (async (...args: Parameters<typeof query>) => {
-      if (args[0].includes("p.state = 'signed'")) {
+      const sent: unknown = args[0]
+      if (typeof sent === 'string' && sent.includes("p.state = 'signed'")) {
         Reflect.deleteProperty(pool, 'query')
         await query(deliver, [eve.address.toLowerCase()])
       }

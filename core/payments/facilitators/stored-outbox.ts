@@ -99,16 +99,20 @@ const LOCK_ONLY = 'SET LOCAL synchronous_commit = off'
 type Wallet = readonly [chainId: number, address: string]
 
 async function lockWallet(pool: Pool, client: PoolClient, wallet: Wallet): Promise<void> {
-  const { rowCount } = await client.query(LOCK_SQL, [...wallet])
+  const lock = { ...LOCK, values: [...wallet] }
+  const { rowCount } = await client.query(lock)
   if (rowCount === 1) return
   await pool.query(
     'INSERT INTO hub.wallet_nonce (chain_id, address) VALUES ($1, $2) ON CONFLICT DO NOTHING',
     [...wallet],
   )
-  await client.query(LOCK_SQL, [...wallet])
+  await client.query(lock)
 }
 
-const LOCK_SQL = 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address = $2 FOR UPDATE'
+const LOCK = {
+  name: 'outbox.lock-wallet',
+  text: 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address = $2 FOR UPDATE',
+}
 
 /** Returns the first free nonce, resending unseen transactions. @throws Error without node */
 async function firstFreeNonce(

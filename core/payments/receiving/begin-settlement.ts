@@ -2,14 +2,20 @@ import type { Pool } from 'pg'
 import { REPLACE_RESPONSE, type SealedResponse } from '../../usage/stored-responses.ts'
 import type { Claim } from './claim.ts'
 
-const BEGIN = `UPDATE hub.payment_claim SET settling = true, amount = $3
-  WHERE id = $1 AND state = 'claimed' AND process = $2`
+const BEGIN = {
+  name: 'claims.begin-settlement',
+  text: `UPDATE hub.payment_claim SET settling = true, amount = $3
+    WHERE id = $1 AND state = 'claimed' AND process = $2`,
+}
 
 /** One statement: after a crash, the settlement of stored work has begun, and no other. */
-const STORE_AND_BEGIN = `WITH begun AS (${BEGIN} AND call = $4 AND NOT settling RETURNING id)
-  INSERT INTO hub.kept_answer (id, sealed, expires_at, key_version)
-  SELECT id, $5, now() + make_interval(hours => $6), $7 FROM begun
-  ON CONFLICT (id) DO ${REPLACE_RESPONSE}`
+const STORE_AND_BEGIN = {
+  name: 'claims.store-and-begin',
+  text: `WITH begun AS (${BEGIN.text} AND call = $4 AND NOT settling RETURNING id)
+    INSERT INTO hub.kept_answer (id, sealed, expires_at, key_version)
+    SELECT id, $5, now() + make_interval(hours => $6), $7 FROM begun
+    ON CONFLICT (id) DO ${REPLACE_RESPONSE}`,
+}
 
 /**
  * Notes that the amount of a claim may be sent from now on, and stores the response of its work in
@@ -24,14 +30,11 @@ export async function beginSettlement(
   response: SealedResponse | undefined,
 ): Promise<boolean> {
   const begin = [id, process, amount]
-  const { rowCount } = await (response
-    ? on.query(STORE_AND_BEGIN, [
-        ...begin,
-        response.call,
-        response.sealed,
-        response.storedHours,
-        response.keyVersion,
-      ])
-    : on.query(BEGIN, begin))
+  const { call, sealed, storedHours, keyVersion } = response ?? {}
+  const { rowCount } = await on.query(
+    response
+      ? { ...STORE_AND_BEGIN, values: [...begin, call, sealed, storedHours, keyVersion] }
+      : { ...BEGIN, values: begin },
+  )
   return rowCount === 1
 }

@@ -79,8 +79,12 @@ export const toClaim = (claim: ClaimRow): Claim => {
 
 export const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'
 
-const FIND_IDENTIFIED = `${SELECT_CLAIM} WHERE ${IS_KEY}
-  UNION ALL ${SELECT_CLAIM} WHERE payer = $3 AND identifier = $5 AND NOT (${IS_KEY})`
+const FIND = { name: 'claims.find', text: `${SELECT_CLAIM} WHERE ${IS_KEY}` }
+const FIND_IDENTIFIED = {
+  name: 'claims.find-identified',
+  text: `${FIND.text}
+    UNION ALL ${SELECT_CLAIM} WHERE payer = $3 AND identifier = $5 AND NOT (${IS_KEY})`,
+}
 
 export const keyValues = ({ network, asset, payer, nonce }: PaymentKey): string[] => [
   network,
@@ -131,9 +135,12 @@ export async function findClaim(
   key: PaymentKey,
   identifier: string | undefined,
 ): Promise<Claim | undefined> {
-  const { rows } = await (identifier === undefined
-    ? on.query<ClaimRow>(`${SELECT_CLAIM} WHERE ${IS_KEY}`, keyValues(key))
-    : on.query<ClaimRow>(FIND_IDENTIFIED, [...keyValues(key), identifier]))
+  const values = keyValues(key)
+  const { rows } = await on.query<ClaimRow>(
+    identifier === undefined
+      ? { ...FIND, values }
+      : { ...FIND_IDENTIFIED, values: [...values, identifier] },
+  )
   const claims = rows.map(toClaim)
   const isOther = (claim: Claim) =>
     !isSameKey(claim.key, key) || (claim.identifier ?? identifier) !== identifier
@@ -170,8 +177,9 @@ export async function insertClaim(
   purchase: Purchase & { readonly id: string },
   process: string,
 ): Promise<ClaimResult | undefined> {
-  const inserting = on.query<ClaimRow & { readonly isRepeated: boolean }>(
-    `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
+  const inserting = on.query<ClaimRow & { readonly isRepeated: boolean }>({
+    name: 'claims.insert',
+    text: `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
        amount, payee, commission_bps, valid_before, upfront, client, pay_to, call, process,
        identifier, authorized, sponsored)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
@@ -185,7 +193,7 @@ export async function insertClaim(
        working_until = NULL, claimed_at = now(), changed_at = now()
        WHERE c.state = 'released'
      RETURNING ${CLAIM_COLUMNS}, c.xmax <> 0 AS "isRepeated"`,
-    [
+    values: [
       ...keyValues(key),
       purchase.id,
       purchase.purpose,
@@ -203,7 +211,7 @@ export async function insertClaim(
       purchase.authorized ?? null,
       purchase.sponsored ?? false,
     ],
-  )
+  })
   const { rows } = await inserting.catch((error: unknown): never => {
     const constraint = error instanceof DatabaseError ? error.constraint : undefined
     if (constraint === APPROVALS) throw new ApprovalInUse(undefined, { cause: error })

@@ -264,7 +264,7 @@ export class Claims {
     served = false,
   ): Promise<void> {
     const values = [...keyValues(key), state, transaction ?? null, served]
-    const store = () => this.#pool.query(CONCLUDE, values)
+    const store = () => this.#pool.query({ ...CONCLUDE, values })
     await store().catch((error: unknown): never => {
       void this.#lease.release(store)
       throw error
@@ -272,11 +272,13 @@ export class Claims {
   }
 }
 
-const CONCLUDE = `
-  UPDATE hub.payment_claim
-  SET state = $5, transaction = coalesce($6, transaction), changed_at = now(),
-    delivered_at = CASE WHEN $7 THEN coalesce(delivered_at, now()) ELSE delivered_at END
-  WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
-    OR state IN ('failed', 'released') AND $5 = 'confirmed')`
+const CONCLUDE = {
+  name: 'claims.conclude',
+  text: `UPDATE hub.payment_claim
+    SET state = $5, transaction = coalesce($6, transaction), changed_at = now(),
+      delivered_at = CASE WHEN $7 THEN coalesce(delivered_at, now()) ELSE delivered_at END
+    WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
+      OR state IN ('failed', 'released') AND $5 = 'confirmed')`,
+}
 
 const CLAIM_ATTEMPTS_MAX = 20

@@ -27,14 +27,15 @@ export class PayerTrust {
     { network, asset, payer }: PaymentKey,
     unprovenAmount?: bigint,
   ): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `SELECT FROM hub.distrusted_payer WHERE payer = $1 AND until > now()
+    const { rowCount } = await this.#pool.query({
+      name: 'payer-trust.must-pay-upfront',
+      text: `SELECT FROM hub.distrusted_payer WHERE payer = $1 AND until > now()
        UNION ALL
        SELECT WHERE $2::bigint IS NOT NULL AND NOT EXISTS (SELECT FROM hub.payment_claim
          WHERE network = $3 AND asset = $4 AND payer = $1 AND amount >= $2
            AND ${PROVES_TRUST})`,
-      [payer, unprovenAmount ?? null, network, asset],
-    )
+      values: [payer, unprovenAmount ?? null, network, asset],
+    })
     return rowCount !== 0
   }
 
