@@ -131,7 +131,7 @@ describe('an x402 payment whose process is gone between its work and its settlem
     expect([work.done, await paid()]).to.deep.equal([1, PRICE])
   })
 
-  it('is not worked for again if its settlement fails to be sent while it is repeated', async () => {
+  it('is not worked for again if sending its settlement fails while it is repeated', async () => {
     const payment = await sign()
     const { claims } = hub().hub.paymentDeps
     const { settle } = facilitator()

@@ -52,12 +52,10 @@ const KNOWN_TRANSACTION = /already known|already imported|known transaction/i
 
 /** Sends transactions from one key. Every request to the node has a timeout. */
 export function createSender(options: SenderOptions) {
-  const { rpcUrl, asset, rpcTimeoutMs = 5_000, pollMs = 250, outbox = memoryOutbox() } = options
-  const { account } = options
+  const { account, rpcUrl, asset, pollMs = 250, outbox = memoryOutbox() } = options
   const { address } = account
-  const client = connect(options.transport ?? trustedNode(rpcUrl), rpcTimeoutMs)
-
-  const prepare = (call: ContractCall): Promise<PreparedCall> => prepareCall(client, address, call)
+  const client = connect(options.transport ?? trustedNode(rpcUrl), options.rpcTimeoutMs ?? 5_000)
+  const prepare = (call: ContractCall) => prepareCall(client, address, call)
 
   /**
    * Signs and broadcasts a call and returns its hash, also if the broadcast result is unknown.
@@ -100,17 +98,8 @@ export function createSender(options: SenderOptions) {
      */
     prepare,
     send,
-    /**
-     * Finds the pending transaction of a payment and sends it again, in case the node lost it.
-     * @throws NotSent if that cannot be found out
-     */
-    underWay: async (payment: string): Promise<Hex | undefined> => {
-      const sent = await outbox.findPending(payment).catch((cause: unknown) => {
-        throw new NotSent('the outbox did not respond', { cause })
-      })
-      if (sent) await broadcast(client, sent.raw)
-      return sent?.hash
-    },
+    /** Sends the pending transaction of a payment again, as `sendAgain`. */
+    underWay: (payment: string) => sendAgain(client, outbox, payment),
     /** @throws Error when there is no receipt within `timeoutMs`. */
     receipt: async (hash: Hex, timeoutMs: number) => {
       const found = await waitForReceipt(client, hash, timeoutMs, pollMs)
@@ -121,6 +110,22 @@ export function createSender(options: SenderOptions) {
 }
 
 type Client = ReturnType<typeof connect>
+
+/**
+ * Finds the pending transaction of a payment and sends it again, in case the node lost it.
+ * @throws NotSent if that cannot be found out
+ */
+async function sendAgain(
+  client: Client,
+  outbox: Outbox,
+  payment: string,
+): Promise<Hex | undefined> {
+  const sent = await outbox.findPending(payment).catch((cause: unknown) => {
+    throw new NotSent('the outbox did not respond', { cause })
+  })
+  if (sent) await broadcast(client, sent.raw)
+  return sent?.hash
+}
 
 /** Fee cap, not the fee paid: a cap too low would block all later transactions. */
 const FEE_OPTIONS = { baseFeeMultiplier: 2 }

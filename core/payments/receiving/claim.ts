@@ -179,9 +179,9 @@ export async function insertClaim(
 ): Promise<ClaimResult | undefined> {
   const inserting = on.query<ClaimRow & { readonly isRepeated: boolean }>({
     name: 'claims.insert',
-    text: `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
-       amount, payee, commission_bps, valid_before, upfront, client, pay_to, call, process,
-       identifier, authorized, sponsored)
+    text: `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose,
+       request_hash, amount, payee, commission_bps, valid_before, upfront, client, pay_to, call,
+       process, identifier, authorized, sponsored)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
      ON CONFLICT (network, asset, payer, nonce) DO UPDATE SET id = excluded.id,
        purpose = excluded.purpose, request_hash = excluded.request_hash,
