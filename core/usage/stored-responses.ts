@@ -18,13 +18,26 @@ export interface SealedResponse {
   /** Id of the call. */
   readonly call: string
   readonly sealed: Buffer
-  readonly storedHours: number
   readonly keyVersion: number
 }
 
-const STORED_HOURS = 24
-export const REPLACE_RESPONSE =
-  'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
+const REPLACE = 'UPDATE SET sealed = excluded.sealed, key_version = excluded.key_version'
+
+/**
+ * SQL that stores a sealed response for a day.
+ * @param values SQL of its id, ciphertext and key version
+ * @param from clause of the rows that must be there, one for the response
+ * @param onConflict action if a response is stored under the id @defaultValue replaces it
+ */
+export const insertResponse = (
+  [id, sealed, keyVersion]: readonly [string, string, string],
+  from: string,
+  onConflict = REPLACE,
+): string =>
+  `INSERT INTO hub.kept_answer (id, sealed, key_version, expires_at)
+   SELECT ${id}, ${sealed}, ${keyVersion}, now() + interval '24 hours' ${from}
+   ON CONFLICT (id) DO ${onConflict}`
+
 /** Maximum length of a stored body. */
 export const STORED_BYTES_MAX = 1_048_576
 
@@ -54,7 +67,7 @@ export class StoredResponses {
     length.writeUInt32BE(head.length)
     const { version, material } = this.#keys.current
     const sealed = seal(material, id, Buffer.concat([length, head, bytes]))
-    return { call, sealed, storedHours: STORED_HOURS, keyVersion: version }
+    return { call, sealed, keyVersion: version }
   }
 
   /**
@@ -63,8 +76,8 @@ export class StoredResponses {
    * @returns false if the payment pays for another call; undefined if it is too large, or a stream
    */
   async storePaid(claim: string, response: StoredResponse): Promise<boolean | undefined> {
-    const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $5 FOR UPDATE' // after a takeover
-    const inserted = await this.#insert(claim, response, from, REPLACE_RESPONSE, [response.call])
+    const from = 'FROM hub.payment_claim WHERE id = $1 AND call = $4 FOR UPDATE' // after a takeover
+    const inserted = await this.#insert(claim, response, from, REPLACE, [response.call])
     return inserted === undefined ? undefined : inserted === 1
   }
 
@@ -103,10 +116,8 @@ export class StoredResponses {
     const row = this.seal(id, response)
     if (row === undefined) return undefined
     const { rowCount } = await this.#pool.query(
-      `INSERT INTO hub.kept_answer (id, sealed, expires_at, key_version)
-       SELECT $1, $2, now() + make_interval(hours => $3), $4 ${from}
-       ON CONFLICT (id) DO ${onConflict}`,
-      [id, row.sealed, row.storedHours, row.keyVersion, ...more],
+      insertResponse(['$1', '$2', '$3'], from, onConflict),
+      [id, row.sealed, row.keyVersion, ...more],
     )
     return rowCount
   }

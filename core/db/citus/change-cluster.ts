@@ -136,7 +136,7 @@ export function planMoves(
   shards: readonly PhysicalPlace[],
 ): readonly ShardPlace[] {
   if (nodes.length === 0) return []
-  const groups = [...Map.groupBy(shards, ({ physical }) => physical).values()]
+  const groups: readonly Group[] = [...Map.groupBy(shards, ({ physical }) => physical).values()]
   const held = nodes.map((node) => ({
     node,
     groups: groups.filter(([first]) => first!.node === node),
@@ -147,16 +147,14 @@ export function planMoves(
     bySize()[0]!.groups.push(group)
   }
   for (;;) {
-    const sorted = bySize()
-    const [fewest, most] = [sorted[0]!, sorted.at(-1)!]
-    const difference = sizeOf(most.groups) - sizeOf(fewest.groups)
-    const excess = ({ length }: Group) => Math.abs(difference / 2 - length)
-    const [best] = most.groups
-      .filter(({ length }) => length < difference)
-      .toSorted((a, b) => excess(a) - excess(b) || a.length - b.length)
-    if (best === undefined) break
-    most.groups = most.groups.filter((each) => each !== best)
-    fewest.groups.push(best)
+    const [to, ...others] = bySize()
+    const [move] = others.toReversed().flatMap((from) => {
+      const group = bestToMove(from.groups, to!.groups)
+      return group ? { from, group } : []
+    })
+    if (!move) break
+    move.from.groups = move.from.groups.filter((each) => each !== move.group)
+    to!.groups.push(move.group)
   }
   return held.flatMap((target) =>
     target.groups
@@ -164,6 +162,14 @@ export function planMoves(
       .filter(({ node }) => node !== target.node)
       .map(({ shard }) => ({ shard, node: target.node })),
   )
+}
+
+/** Returns the group whose move makes the numbers of shards most equal; undefined if none does. */
+function bestToMove(from: readonly Group[], to: readonly Group[]): Group | undefined {
+  const difference = sizeOf(from) - sizeOf(to)
+  const excess = ({ length }: Group) => Math.abs(difference / 2 - length)
+  const movable = from.filter(({ length }) => length < difference)
+  return movable.toSorted((a, b) => excess(a) - excess(b) || a.length - b.length)[0]
 }
 
 const sizeOf = (groups: readonly Group[]): number =>

@@ -34,12 +34,17 @@ export function batched(deps: BatchDeps): BatchedFacilitator {
   const { single, sender, asset } = deps
   let prepared: PreparedPayment | undefined
   const verifying = inBatches(single.verify, (batch) => verifyBatch(deps, batch))
-  const settling = inBatches(single.settle, (batch) => settleBatch(deps, batch, prepared))
+  const settling = inBatches(single.settle, (batch) => {
+    const call = preparedFor(batch, prepared)
+    prepared = undefined
+    return settleBatch(deps, batch, call)
+  })
   return {
     verify: verifying.handle,
     settle: settling.handle,
     prepare(...args) {
-      const payment = settling.isIdle() ? parseKeyPayment(args) : undefined
+      if (!settling.isIdle() || isFresh(prepared)) return // others will be in its batch
+      const payment = parseKeyPayment(args)
       if (!payment) return
       const call = sender.prepare(atomicCall(asset, [payment]))
       call.catch(() => {}) // the payment is then settled alone, which reports its fault
@@ -57,6 +62,9 @@ interface PreparedPayment {
 
 /** Age up to which a prepared settlement is sent, as fees and balances change. */
 const PREPARED_MS = 1_000
+
+const isFresh = (prepared: PreparedPayment | undefined): prepared is PreparedPayment =>
+  prepared !== undefined && elapsedMs() - prepared.atMs <= PREPARED_MS
 
 type Args = KeyPayment['args']
 /** Response for each payment, possibly still pending when the next batch starts. */
@@ -126,12 +134,12 @@ function tryDecode(data: Hex): readonly boolean[] {
 async function settleBatch(
   deps: BatchDeps,
   batch: readonly KeyPayment[],
-  prepared: PreparedPayment | undefined,
+  prepared: Promise<PreparedCall> | undefined,
 ): Promise<Responses<SettleResponse>> {
   const { sender, asset, single } = deps
   const keys = batch.flatMap(({ args: [payment] }) => outboxKey(payment) ?? [])
   try {
-    const tx = await sender.send(atomicCall(asset, batch), keys, preparedFor(batch, prepared))
+    const tx = await sender.send(atomicCall(asset, batch), keys, prepared)
     const used = usedAuthorizations(deps, tx)
     return batch.map((payment) => settlementOf(deps, payment, tx, used))
   } catch {
@@ -144,8 +152,7 @@ function preparedFor(
   prepared: PreparedPayment | undefined,
 ): Promise<PreparedCall> | undefined {
   const isThis = others.length === 0 && prepared?.payload === payment?.args[0].payload
-  const isFresh = prepared && elapsedMs() - prepared.atMs <= PREPARED_MS
-  return isThis && isFresh ? prepared.call : undefined
+  return isThis && isFresh(prepared) ? prepared.call : undefined
 }
 
 /** Reads from the token's logs which authorizations a transaction used; undefined if unknown. */

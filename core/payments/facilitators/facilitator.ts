@@ -32,8 +32,8 @@ export interface Facilitator extends FacilitatorClient {
 
 export interface BatchedFacilitator extends Pick<FacilitatorClient, 'verify' | 'settle'> {
   /**
-   * Asks the node for what the settlement of a payment needs, if it may be settled alone. Sends
-   * nothing; `settle` then asks again unless it follows within a second.
+   * Asks the node for what the settlement of a payment needs, if no other one is being settled or
+   * prepared. Sends nothing; `settle` asks again unless it follows within a second, alone.
    */
   prepare?(...payment: Parameters<FacilitatorClient['settle']>): void
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { elapsedMs } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
+import { PendingTasks } from '../../runtime/pending-tasks.ts'
 import { type Hex, USDC_BASE } from '../chain/asset.ts'
 import {
   assertNotTimedOut,
@@ -42,7 +43,7 @@ const BATCH_SIZE = 16
 export function createStoredOutbox(pool: Pool, key: KeyOnChain): Outbox {
   const waiting: QueuedCall[] = []
   let isSending = false
-  let marking: Promise<unknown> = Promise.resolve()
+  const marking = new PendingTasks()
   const work = async (): Promise<void> => {
     if (isSending) return
     isSending = true
@@ -57,12 +58,11 @@ export function createStoredOutbox(pool: Pool, key: KeyOnChain): Outbox {
         void work()
       }),
     async findPending(payment) {
-      await marking
+      await marking.idle()
       return findPending(pool, sha256(payment))
     },
     markMined(hash) {
-      const marked = pool.query('DELETE FROM hub.sent_payment WHERE hash = $1', [hash])
-      marking = Promise.allSettled([marking, marked])
+      void marking.add(pool.query('DELETE FROM hub.sent_payment WHERE hash = $1', [hash]))
     },
   }
 }

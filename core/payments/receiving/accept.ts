@@ -111,7 +111,10 @@ interface Presented {
   readonly verifying: ReturnType<Offers['verifyEarly']>
 }
 
-/** Verifies a payment after its claim, so that concurrent payments of a wallet count each other. */
+/**
+ * Verifies a payment, unless that has begun, and admits it after its claim, so that concurrent
+ * payments of a wallet count each other.
+ */
 async function verifyClaimed(
   { claims, offers }: Pick<AcceptDeps, 'claims' | 'offers'>,
   claimed: Claim,

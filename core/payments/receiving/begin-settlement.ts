@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { REPLACE_RESPONSE, type SealedResponse } from '../../usage/stored-responses.ts'
+import { insertResponse, type SealedResponse } from '../../usage/stored-responses.ts'
 import type { Claim } from './claim.ts'
 
 const BEGIN = {
@@ -12,9 +12,7 @@ const BEGIN = {
 const STORE_AND_BEGIN = {
   name: 'claims.store-and-begin',
   text: `WITH begun AS (${BEGIN.text} AND call = $4 AND NOT settling RETURNING id)
-    INSERT INTO hub.kept_answer (id, sealed, expires_at, key_version)
-    SELECT id, $5, now() + make_interval(hours => $6), $7 FROM begun
-    ON CONFLICT (id) DO ${REPLACE_RESPONSE}`,
+    ${insertResponse(['id', '$5', '$6'], 'FROM begun')}`,
 }
 
 /**
@@ -30,10 +28,10 @@ export async function beginSettlement(
   response: SealedResponse | undefined,
 ): Promise<boolean> {
   const begin = [id, process, amount]
-  const { call, sealed, storedHours, keyVersion } = response ?? {}
+  const { call, sealed, keyVersion } = response ?? {}
   const { rowCount } = await on.query(
     response
-      ? { ...STORE_AND_BEGIN, values: [...begin, call, sealed, storedHours, keyVersion] }
+      ? { ...STORE_AND_BEGIN, values: [...begin, call, sealed, keyVersion] }
       : { ...BEGIN, values: begin },
   )
   return rowCount === 1

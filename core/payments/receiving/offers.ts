@@ -124,8 +124,8 @@ export interface Offers {
     needSeconds?: number,
   ): Promise<VerificationResult>
   /**
-   * Verifies a payment that is not claimed yet, if the facilitator cannot settle what it is asked
-   * to verify. Undefined if it could, as a service.
+   * Verifies a payment that is not claimed yet. Returns undefined, and asks nobody, for a
+   * facilitator service, which may settle at once what it is asked to verify.
    */
   verifyEarly(...args: Parameters<Offers['verify']>): Promise<VerificationResult> | undefined
   /** Asks the node for what the settlement needs, and sends nothing. */

@@ -222,6 +222,12 @@ describe('moves that balance a cluster', () => {
     ])
   })
 
+  it('move shards from any node, if those of the fullest one move together', () => {
+    const together = [0, 1, 2, 3, 4].map((n) => shard(n, 'a', 7))
+    const moves = planMoves(['a', 'b', 'c'], [...together, shard(5, 'b'), shard(6, 'b')])
+    expect(moves.map(({ node }) => node)).to.deep.equal(['c'])
+  })
+
   it('give nodes about equal numbers of shards, of which up to four share a physical shard', () => {
     const sizes = Array.from({ length: 16 }, (_, n) => 1 + (n % 4))
     const shards = sizes.flatMap((size, physical) =>

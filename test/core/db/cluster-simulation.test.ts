@@ -198,6 +198,8 @@ describe('the simulation of a cluster', () => {
       expect(cpu).to.be.closeTo(serverMsPerCall, 0.25 * serverMsPerCall)
       expect((coreLoad * cores * 1_000) / callsPerSecond).to.be.closeTo(cpu, 0.02 * cpu)
       expect(measured.callsPerSecond).to.be.below(callsPerSecond)
+      const usedMs = measured.callsPerSecond * (serverMsPerCall + clientMsPerCall)
+      expect(usedMs, 'of both').to.be.below(cores * 1_000)
     }
   })
 

@@ -110,6 +110,21 @@ describe('facilitators', () => {
       expect(settled[0]).to.have.property('outcome', 'settled')
       expect(await stack.chain.balanceOf(stack.payTo)).to.equal(before + 5n * SALE.amount)
     })
+    it('prepares one of several payments, and settles it alone without asking again', async () => {
+      let estimates = 0
+      const rpcUrl = await proxy((body) => {
+        if (body.includes('eth_estimateGas')) estimates++
+        return false
+      })
+      const offers = shop(stack.facilitatorWith({ rpcUrl }))
+      const [first, ...others] = await Promise.all([prepare(), prepare(), prepare()])
+      for (const args of [first, ...others]) offers.prepare(...args)
+      expect((await offers.settle(...first)).outcome).to.equal('settled')
+      expect(estimates, 'prepared').to.equal(1)
+      const settled = await Promise.all(others.map((args) => offers.settle(...args)))
+      expect(settled.map(({ outcome }) => outcome)).to.deep.equal(['settled', 'settled'])
+      expect(estimates, 'not prepared').to.be.within(2, 3)
+    })
     it('is not blocked by failing payments in a batch', async () => {
       const used = await Promise.all(Array.from({ length: 5 }, prepare))
       for (const args of used) await stack.offers.settle(...args)
