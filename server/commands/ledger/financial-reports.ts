@@ -55,9 +55,12 @@ const formatOf = ({ csv, json }: OptionValues): ((found: FinancialStatement) => 
 
 const usd = (amount: bigint): string => formatUnits(amount, 6)
 
+/** Label of a line: a group of accounts without the colon that ends its prefix. */
+const labelOf = ({ name }: ReportLine): string => name.replace(/:$/, '')
+
 function toCsv({ name, periods, sections, results }: FinancialStatement): string {
-  const line = (section: string, { name: label, amounts }: ReportLine): string =>
-    csvLine([section, label, ...amounts.map(usd)])
+  const line = (section: string, each: ReportLine): string =>
+    csvLine([section, labelOf(each), ...each.amounts.map(usd)])
   return [
     csvLine(['section', name, ...periods.map((period) => period.name)]),
     ...sections.flatMap((section) => [
@@ -73,8 +76,8 @@ function toText({ periods, sections, results }: FinancialStatement): string {
   const width = Math.max(30, ...lines.map(({ name }) => name.length + 2))
   const columns = (cells: readonly string[]): string =>
     cells.map((cell) => cell.padStart(22)).join('')
-  const line = ({ name, amounts }: ReportLine): string =>
-    `${name.padEnd(width)}${columns(amounts.map(usd))}\n`
+  const line = (each: ReportLine): string =>
+    `${labelOf(each).padEnd(width)}${columns(each.amounts.map(usd))}\n`
   return [
     `${''.padEnd(width)}${columns(periods.map(({ name }) => name))}\n`,
     ...sections.flatMap(({ name, lines: rows, totals }) => [

@@ -4,6 +4,7 @@ import { runInWorker, WorkerLimitExceeded } from '../../../core/catalog/upstream
 import { Fault } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 
+const FAILING = new URL('./failing-thread.ts', import.meta.url)
 const object = (count: number, each: (n: number) => JsonObject): JsonObject => ({
   type: 'object',
   properties: Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, each(n)])),
@@ -53,14 +54,27 @@ describe('published schemas', () => {
   })
 
   it('are compiled two at a time, none waiting forever', async () => {
-    const looping = new URL('./looping-thread.ts', import.meta.url)
     const limits = { deadlineMs: 700, heapMb: 64 }
     const both = [1, 2].map(() =>
-      runInWorker(looping, null, limits).catch((error: unknown) => error),
+      runInWorker(FAILING, 'loop', limits).catch((error: unknown) => error),
     )
     const third = await checkSchemas(located(patterns(1))).catch((error: unknown) => error)
     expect(third).to.be.instanceOf(Fault).with.property('code', 'rate_limited')
     for (const each of await Promise.all(both)) expect(each).to.be.instanceOf(WorkerLimitExceeded)
     expect(await checkSchemas(located(patterns(1))), 'there is room again').to.deep.equal([])
+  })
+
+  it('report a defect of the compiling code as such, not as a limit of theirs', async () => {
+    const failureOf = (name: string): Promise<unknown> =>
+      runInWorker(FAILING, name, { deadlineMs: 30_000, heapMb: 32 }).catch(
+        (error: unknown) => error,
+      )
+    expect(await failureOf('throw')).to.be.instanceOf(TypeError)
+    expect(await failureOf('exit'))
+      .to.have.property('message')
+      .that.includes('without a result')
+    for (const limit of ['heap', 'recurse']) {
+      expect(await failureOf(limit), limit).to.be.instanceOf(WorkerLimitExceeded)
+    }
   })
 })

@@ -109,7 +109,7 @@ describe('npm run ledger', () => {
   it('prints financial statements that balance, also as CSV and JSON', async () => {
     const sheet = await run('balance-sheet', '2026')
     expect(sheet).to.have.property('code', 0)
-    expect(sheet.said).to.match(/\n {2}liabilities:agents: +\d+\.\d{6} /)
+    expect(sheet.said).to.match(/\n {2}liabilities:agents +\d+\.\d{6} /)
     expect(sheet.said).to.match(/\ndifference +0\.000000 +0\.000000\n$/)
     const csv = (await run('income-statement', '2026', '--csv')).said.split('\r\n')
     expect(csv[0]).to.equal('section,income-statement,2026,2025')

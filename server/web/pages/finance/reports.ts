@@ -69,7 +69,7 @@ const nameOf = (name: string): Html => {
     return html`<strong>${name.slice(0, 1).toUpperCase()}${name.slice(1)}</strong>`
   }
   return name.endsWith(':')
-    ? html`<a href="${balancePath(name)}"><code>${name}</code></a>`
+    ? html`<a href="${balancePath(name)}"><code>${name.slice(0, -1)}</code></a>`
     : accountLink(name)
 }
 

@@ -78,7 +78,10 @@ interface Query {
 /** Link to the statement of an account; groups of accounts link to their members. */
 const nameOf = ({ account, accounts }: Line, day: string | undefined): Html =>
   account.endsWith(':')
-    ? html`<a href="${withQuery(PATH, { day, prefix: account })}"><code>${account}</code></a>
+    ? html`<a href="${withQuery(PATH, { day, prefix: account })}"><code>${account.slice(
+        0,
+        -1,
+      )}</code></a>
 <span class="small muted nowrap">${pluralize(accounts, 'account')}</span>`
     : accountLink(account, day)
 

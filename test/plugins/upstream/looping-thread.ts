@@ -1,2 +1,0 @@
-/** Loops forever. */
-for (;;);
