@@ -51,12 +51,17 @@ async function orRefuse<T>(outcome: string, work: Promise<T>): Promise<T> {
   }
 }
 
+/** Maximum of the type of the column. */
+const SHARD_MAX = 32_767
+
 async function knownShard(client: ClientBase, shard: number): Promise<readonly number[]> {
-  const { rowCount } = await orRefuse(
-    `Shard ${shard} was not moved. Its node reports`,
-    client.query('SELECT 1 FROM ledger.head WHERE shard = $1', [shard]),
-  )
-  if (rowCount === 1) return [shard]
+  if (shard >= 0 && shard <= SHARD_MAX) {
+    const { rowCount } = await orRefuse(
+      `Shard ${shard} was not moved. Its node reports`,
+      client.query('SELECT 1 FROM ledger.head WHERE shard = $1', [shard]),
+    )
+    if (rowCount === 1) return [shard]
+  }
   throw new ConfigError(`The ledger has no shard ${shard}. Nothing was moved.`)
 }
 

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { elapsedMs, pause } from '../../clock.ts'
-import { openWorkerPools } from '../../db/citus/worker-pools.ts'
+import { isDistributed } from '../../db/citus/is-distributed.ts'
+import { listenOnWorkers } from '../../db/citus/listen-on-workers.ts'
 import { listenOnChannel } from '../../db/listen.ts'
 import { reconnectPauseMs } from '../../db/reconnect-pause.ts'
 import type { Log } from '../../log.ts'
@@ -36,7 +37,7 @@ export async function runSubscribers(options: RunOptions): Promise<{ stop(): Pro
   const enrolled = await Promise.all(
     subscribers.map(async (each) => ({ subscriber: each, shards: await enroll(pool, each) })),
   )
-  const workers = await openWorkerPools(pool)
+  const isCluster = pool.options.connectionString !== undefined && (await isDistributed(pool))
   const stopping = new AbortController()
   const { signal } = stopping
   const signals = new Signals()
@@ -48,14 +49,16 @@ export async function runSubscribers(options: RunOptions): Promise<{ stop(): Pro
     onNotify: (shard: string | undefined) => signals.wake(Number(shard)),
     onListening: () => signals.wake(), // entries may have been posted before LISTEN
   }
-  const listeners = [pool, ...workers].map((each) => listenOnChannel(each, channel, log, signal))
-  const running = [...listeners, ...followers]
+  const running = [
+    listenOnChannel(pool, channel, log, signal),
+    ...(isCluster ? [listenOnWorkers(pool, channel, log, signal)] : []),
+    ...followers,
+  ]
   return {
     async stop() {
       stopping.abort()
       signals.wake()
       await Promise.all(running)
-      await Promise.all(workers.map((each) => each.end()))
     },
   }
 }

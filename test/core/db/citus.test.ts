@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import { openStore } from '../../../core/backup/backup-store.ts'
 import { createBackup } from '../../../core/backup/create-backup.ts'
 import { sleep, systemClock } from '../../../core/clock.ts'
-import { planMoves } from '../../../core/db/citus/change-cluster.ts'
+import { moveShard, planMoves } from '../../../core/db/citus/change-cluster.ts'
 import { isDistributed } from '../../../core/db/citus/is-distributed.ts'
 import { ShardConnections } from '../../../core/db/citus/shard-connections.ts'
 import { type LoginOptions, openLogins } from '../../../core/db/logins.ts'
@@ -122,6 +122,20 @@ describe('a distributed ledger', () => {
     expect(await readdir(place)).to.deep.equal([])
     store.close()
     await rm(place, { recursive: true })
+  })
+
+  it('moves only shards that it has', async () => {
+    await database.admin.query(
+      `CREATE TABLE pg_dist_node AS
+         SELECT 'worker' AS nodename, 5432 AS nodeport, true AS shouldhaveshards`,
+    )
+    const client = await database.admin.connect()
+    for (const shard of [64, 40_000, 2 ** 40, -1, -40_000]) {
+      const refused = await moveShard(client, shard, { host: 'worker', port: 5432 }).catch((e) => e)
+      expect(refused).to.be.instanceOf(ConfigError)
+      expect(refused.message).to.equal(`The ledger has no shard ${shard}. Nothing was moved.`)
+    }
+    client.release()
   })
 
   it('is migrated and distributed by no start', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
+import { listenOnWorkers } from '../../../core/db/citus/listen-on-workers.ts'
 import { listenOnChannel } from '../../../core/db/listen.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { createLog } from '../../../core/log.ts'
@@ -58,5 +59,64 @@ describe('a listener of a database channel', () => {
       await pool.end()
       await proxy.close()
     }
+  })
+})
+
+describe('a listener of the workers of a cluster', function () {
+  this.timeout(60_000)
+  let database: FreshDatabase
+  before(async () => {
+    database = await freshDatabase(undefined, { empty: true })
+  })
+  after(() => database.drop())
+
+  it('starts on workers that are added, and stops on those that are removed', async () => {
+    const { admin, url } = database
+    const { port } = new URL(url)
+    // Stand-in for the metadata of Citus: this server is each worker.
+    await admin.query(
+      `CREATE TABLE pg_dist_node (nodeid integer, nodename text, nodeport integer, groupid integer,
+         isactive boolean DEFAULT true, noderole text DEFAULT 'primary')`,
+    )
+    const add = (id: number, host: string) =>
+      admin.query('INSERT INTO pg_dist_node VALUES ($1, $2, $3, $1)', [id, host, port])
+    const listening = async (): Promise<readonly number[]> => {
+      const { rows } = await admin.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND query = 'LISTEN news' AND state = 'idle'`,
+      )
+      return rows.map(({ pid }) => pid)
+    }
+    await add(1, '127.0.0.1')
+    const pool = createPool(url, { max: 1 })
+    const stopping = new AbortController()
+    const received: unknown[] = []
+    const ended = listenOnWorkers(
+      pool,
+      {
+        channel: 'news',
+        onNotify: (payload) => received.push(payload),
+        onListening: () => {},
+      },
+      createLog('silent'),
+      stopping.signal,
+    )
+    try {
+      await eventually(async () => (await listening()).length === 1)
+      const [first] = await listening()
+      await add(2, 'localhost')
+      await admin.query('DELETE FROM pg_dist_node WHERE nodeid = 1')
+      await eventually(async () => {
+        const pids = await listening()
+        return pids.length === 1 && pids[0] !== first
+      })
+      await admin.query(`NOTIFY news, 'heard'`)
+      await eventually(() => received.includes('heard'))
+    } finally {
+      stopping.abort()
+      await ended
+      await pool.end()
+    }
+    expect(await listening()).to.deep.equal([])
   })
 })
