@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import nock from 'nock'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { readConfig } from '../../../core/config.ts'
+import type { LoginOptions } from '../../../core/db/logins.ts'
 import { createLog } from '../../../core/log.ts'
 import { usd } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
@@ -27,7 +28,7 @@ import { eventually } from '../../support/eventually.ts'
 import { type FailureMode, FaultProxy } from '../../support/fault-proxy.ts'
 import { postCredits, registerWallet } from '../../support/funded-agent.ts'
 import { openMailbox } from '../../support/mailbox.ts'
-import { freshDatabase } from '../../support/postgres.ts'
+import { freshDatabase, TEST_CLUSTER } from '../../support/postgres.ts'
 import { openReceiver } from '../../support/receiver.ts'
 import { redisProgram, startRedis } from '../../support/redis.ts'
 import { anew, counted } from '../counted-service.ts'
@@ -112,7 +113,8 @@ export async function openFixture(signer: SignerKind) {
   scope.defer(() => database.drop())
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
   scope.defer(() => rm(dataDir, { recursive: true, force: true }))
-  const sandbox = await startSandbox({ dataDir, logins: { url: database.url }, log })
+  const logins: LoginOptions = { url: database.url, cluster: TEST_CLUSTER }
+  const sandbox = await startSandbox({ dataDir, logins, log })
   scope.defer(() => sandbox.stop())
   const servers = await openServers(scope, sandbox, signer)
   const chain = await chainOf(dataDir)
@@ -147,7 +149,7 @@ export async function openFixture(signer: SignerKind) {
     log,
     sandboxPlace: {
       ...sandbox,
-      logins: { url: through.href },
+      logins: { ...logins, url: through.href },
       rpcUrl: `http://${at('node')}`,
       sellerPort: proxies.seller.port,
     },
