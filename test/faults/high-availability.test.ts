@@ -14,9 +14,10 @@ import { settleDown, Workload } from './bank/workload.ts'
 import { type BankSpec, openBank } from './banks/index.ts'
 import { openLedgerBank } from './banks/ledger.ts'
 import { CallLoad, createFundedAgents } from './rig/call-load.ts'
+import type { DatabaseMachine } from './rig/database-machine.ts'
 import { HubProcess } from './rig/hub.ts'
 import { measureOutage } from './rig/outage.ts'
-import { type DatabaseMachine, PatroniCluster } from './rig/patroni.ts'
+import { PatroniCluster } from './rig/patroni.ts'
 
 const OVER_MS = 30_000
 /** Time without a successful read, while reads of a replica go on. */
