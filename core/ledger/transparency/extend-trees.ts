@@ -5,8 +5,12 @@ import { LEAVES_PER_PAGE, readLeafHashes } from './leaves.ts'
 import { StoredTree } from './stored-tree.ts'
 import { TileBuilder } from './tree-builder.ts'
 
-/** Forbids sequential scans, which look cheap in a young journal. */
-const PLAN_SETTINGS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
+/**
+ * Forbids plans that look cheap in a young journal: sequential scans, and bitmap scans, which read
+ * all entries that follow a page.
+ */
+const PLAN_SETTINGS =
+  'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off'
 
 /** Shards at once: PostgreSQL reads the entries of one while this process hashes another's. */
 const CONCURRENCY = 2
