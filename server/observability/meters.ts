@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { systemClock } from '../../core/clock.ts'
 import type { Outages } from '../../core/outages.ts'
+import { DurationHistogram } from './duration-histogram.ts'
 import type { Exemplar } from './open-metrics.ts'
 import type { Trace } from './trace.ts'
 import { unhandledErrorMetrics } from './unhandled-errors.ts'
@@ -21,11 +22,16 @@ interface MeasuredRequest {
   readonly traceId: string | undefined
 }
 
+interface RequestCount {
+  readonly labels: { readonly route: string; readonly method: string; readonly status: number }
+  count: number
+}
+
 export class Meters {
   readonly #registry = new Registry()
-  readonly #requests: Counter<'route' | 'method' | 'status'>
-  readonly #calls: Histogram<'service'>
-  readonly #steps: Histogram<'step'>
+  readonly #requests = new Map<string, RequestCount>()
+  readonly #calls: DurationHistogram
+  readonly #steps: DurationHistogram
   readonly #refused: Counter<'policy'>
   readonly #cut: Counter<'reason'>
   readonly #batches: Histogram
@@ -36,25 +42,19 @@ export class Meters {
   constructor(version = 'unknown') {
     const registers = [this.#registry]
     reportBuild(this.#registry, version)
-    this.#requests = new Counter({
-      name: 'hub_http_requests_total',
-      help: 'HTTP requests by route, method and status; 499: the client disconnected.',
-      labelNames: ['route', 'method', 'status'],
-      registers,
-    })
-    this.#calls = new Histogram({
+    countRequests(this.#registry, this.#requests)
+    const durations = { bounds: DURATION_BUCKETS_SECONDS, registry: this.#registry }
+    this.#calls = new DurationHistogram({
       name: 'hub_call_seconds',
       help: 'Duration of calls, from the first byte of the request to the last of the response.',
-      labelNames: ['service'],
-      buckets: DURATION_BUCKETS_SECONDS,
-      registers,
+      label: 'service',
+      ...durations,
     })
-    this.#steps = new Histogram({
+    this.#steps = new DurationHistogram({
       name: 'hub_step_seconds',
       help: 'Duration of the steps of requests.',
-      labelNames: ['step'],
-      buckets: DURATION_BUCKETS_SECONDS,
-      registers,
+      label: 'step',
+      ...durations,
     })
     this.#refused = new Counter({
       name: 'hub_rate_limited_total',
@@ -77,14 +77,14 @@ export class Meters {
   }
 
   recordRequest(trace: Trace, { method, status, seconds, traceId }: MeasuredRequest): void {
-    this.#requests.inc({ route: trace.route, method: methodLabel(method), status })
+    this.#countRequest(trace.route, methodLabel(method), status)
     if (trace.service !== undefined) {
       const service = this.#serviceLabel(trace.service)
-      this.#calls.observe({ service }, seconds)
+      this.#calls.observe(service, seconds)
       if (traceId !== undefined) this.#keepExemplar(service, seconds, traceId)
     }
     for (const { name, start: from, end: until } of trace.steps) {
-      this.#steps.observe({ step: name }, (until - from) / 1_000)
+      this.#steps.observe(name, (until - from) / 1_000)
     }
   }
 
@@ -145,6 +145,13 @@ export class Meters {
     return [...texts, await unhandledErrorMetrics()].join('\n')
   }
 
+  #countRequest(route: string, method: string, status: number): void {
+    const key = `${method} ${status} ${route}`
+    const known = this.#requests.get(key)
+    if (known) known.count++
+    else this.#requests.set(key, { labels: { route, method, status }, count: 1 })
+  }
+
   #keepExemplar(service: string, value: number, traceId: string): void {
     const bound = DURATION_BUCKETS_SECONDS.find((each) => value <= each) ?? '+Inf'
     const series = `hub_call_seconds_bucket{le="${bound}",service="${service}"}`
@@ -155,6 +162,21 @@ export class Meters {
     if (this.#services.size < SERVICES_MAX) this.#services.add(service)
     return this.#services.has(service) ? service : 'other'
   }
+}
+
+/** Reports counts of requests: prom-client's own counter hashes the labels of each request. */
+function countRequests(registry: Registry, requests: ReadonlyMap<string, RequestCount>): void {
+  const counter = new Counter({
+    name: 'hub_http_requests_total',
+    help: 'HTTP requests by route, method and status; 499: the client disconnected.',
+    labelNames: ['route', 'method', 'status'],
+    registers: [],
+    collect() {
+      this.reset()
+      for (const { labels, count } of requests.values()) this.inc(labels, count)
+    },
+  })
+  registry.registerMetric(counter)
 }
 
 /** Reports what runs, so that a dashboard shows upgrades. */
