@@ -114,8 +114,8 @@ export class AccountStatus {
   }
 
   /** Returns `paid` while there are credits; at most a second old. */
-  async tier(credits: AccountRef): Promise<Tier> {
-    return this.#tiers.get(credits.id) ?? tierOf(await limitWait(this.balance(credits)))
+  tier(credits: AccountRef): Tier | Promise<Tier> {
+    return this.#tiers.get(credits.id) ?? limitWait(this.balance(credits)).then(tierOf)
   }
 
   /** Caches the tier of a balance that another query returned. */

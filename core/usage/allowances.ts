@@ -26,6 +26,7 @@ export class Allowances {
 
   /** Returns the allowance accounts that a call debits besides the credits. */
   async accountsFor({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
+    if (limits.length === 0) return []
     const { shard } = credits
     for (const { keyId, hasExcess } of limits) {
       if (hasExcess) await withdrawExcess(this.#deps, keyId, shard)

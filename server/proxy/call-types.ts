@@ -189,6 +189,8 @@ export interface Funds extends AsyncDisposable {
   /** True if the handler keeps the money reserved until it knows the outcome of the call. */
   readonly parked?: boolean
   park?(parked: boolean): void
+  /** True if `settle` was called, after which nothing is left to release. */
+  readonly isSettled?: boolean
   /** Headers that confirm a payment received before the work. */
   readonly paymentHeaders?: Readonly<Record<string, string>> | undefined
   /** True if the response is stored, so that the same payment obtains it again. */

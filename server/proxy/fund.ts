@@ -25,7 +25,7 @@ export interface FundingSources<Result> {
     deps: CallDeps,
     caller: Caller,
     priced: PricedCall,
-  ) => Promise<Result | undefined>
+  ) => Promise<Result | undefined> | undefined
   readonly credits: (
     deps: CallDeps,
     caller: Caller,

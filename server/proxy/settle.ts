@@ -79,13 +79,18 @@ const storeAgain = ({ responses, log }: CallDeps, response: StoredResponse): Pro
     logFailure(log, 'error', { err, call: response.call }, 'failed to store a response again')
   })
 
-/** Releases funds that were not settled, and then the Idempotency-Key for another attempt. */
+/**
+ * Releases funds that were not settled, and then the Idempotency-Key for another attempt. Returns
+ * undefined, without a promise or a timer, if nothing is held, as after most calls.
+ */
 export function release(
   { idempotency, lease }: CallDeps,
   { call }: PricedCall,
   { keyed, isOpen }: Attempt,
   funds: Funds | undefined,
-): Promise<void> {
+): Promise<void> | undefined {
+  const isKeyHeld = keyed !== undefined && isOpen
+  if (!isKeyHeld && (funds === undefined || funds.isSettled === true)) return undefined
   return lease.release(async () => {
     await funds?.[Symbol.asyncDispose]()
     if (keyed && isOpen) await idempotency.finish(keyed, call, false)

@@ -12,14 +12,22 @@ import { LedgerFunds } from './ledger-funds.ts'
  * Reserves one of this month's free calls; for a metered price, the free units that its maximum
  * covers. Returns undefined if fewer are left.
  */
-export async function reserveFreeCall(
+export function reserveFreeCall(
+  deps: CallDeps,
+  caller: Caller,
+  priced: PricedCall,
+): Promise<Funds | undefined> | undefined {
+  const quota = quotaFor(priced)
+  return quota.perMonth === 0 ? undefined : reserveFrom(deps, caller, priced, quota)
+}
+
+async function reserveFrom(
   { ledger, freeQuota, accountStatus, clock, holdMarginSeconds }: CallDeps,
   caller: Caller,
   priced: PricedCall,
+  quota: ReturnType<typeof quotaFor>,
 ): Promise<Funds | undefined> {
   const { call, offering } = priced
-  const quota = quotaFor(priced)
-  if (quota.perMonth === 0) return undefined
   const owner = await freeQuota.account({
     principal: caller.principal,
     shard: caller.credits.shard,

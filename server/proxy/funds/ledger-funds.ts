@@ -41,6 +41,10 @@ export class LedgerFunds implements Funds {
     return this.#isParked
   }
 
+  get isSettled(): boolean {
+    return !this.#isOpen
+  }
+
   park(parked: boolean): void {
     this.#isParked = parked
   }
