@@ -55,7 +55,14 @@ interface KeyRow {
   readonly isActive: boolean
 }
 
-type Versions = ReadonlyMap<Purpose, { readonly current: KeyVersion; readonly all: KeyVersion[] }>
+interface StoredVersions {
+  readonly current: KeyVersion
+  readonly all: readonly KeyVersion[]
+  /** All versions, the current one first. */
+  readonly valid: readonly KeyVersion[]
+}
+
+type Versions = ReadonlyMap<Purpose, StoredVersions>
 
 /**
  * Secret keys of all purposes, in memory. Rotations take effect without a restart: every process
@@ -98,8 +105,7 @@ export class SecretKeys {
         return versions().current
       },
       get valid() {
-        const { current, all } = versions()
-        return [current, ...all.filter((each) => each !== current)]
+        return versions().valid
       },
       find: (version) => this.#find(purpose, version),
     }
@@ -107,12 +113,12 @@ export class SecretKeys {
 
   /** Returns the key that signs receipts and checkpoints now. */
   signingKey(): SigningKey {
-    return this.#toSigningKey(this.of('receipts').current)
+    return this.#toSigningKey(this.#versions.get('receipts')!.current)
   }
 
   /** Returns the valid key pairs of a purpose, the current one first. */
   signingKeys(purpose: KeyPairPurpose): readonly SigningKey[] {
-    return this.of(purpose).valid.map((version) => this.#toSigningKey(version))
+    return this.#versions.get(purpose)!.valid.map((version) => this.#toSigningKey(version))
   }
 
   #toSigningKey({ id, material }: KeyVersion): SigningKey {
@@ -164,7 +170,9 @@ export class SecretKeys {
       [...byPurpose].map(([purpose, found]) => {
         const all = found.map((row) => this.#unwrap(row))
         const active = found.findIndex(({ isActive }) => isActive)
-        return [purpose, { current: all[active] ?? all.at(-1)!, all }]
+        const current = all[active] ?? all.at(-1)!
+        const valid = [current, ...all.filter((each) => each !== current)]
+        return [purpose, { current, all, valid }]
       }),
     )
   }

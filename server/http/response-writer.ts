@@ -17,8 +17,10 @@ export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304])
 export class ResponseWriter {
   readonly #exchange: Exchange
   readonly #observers: ResponseObservers
-  /** Lower-case name → the name as written, and the value. */
-  readonly #headers = new Map<string, readonly [string, string]>()
+  /** Lower-case names of the headers: faster to search than a Map, because they are few. */
+  readonly #names: string[] = []
+  /** Names as written and values, in turns, as Node writes them. */
+  readonly #lines: string[] = []
 
   constructor(exchange: Exchange, observers: ResponseObservers) {
     this.#exchange = exchange
@@ -67,18 +69,34 @@ export class ResponseWriter {
   }
 
   #set(name: string, value: string): void {
-    this.#headers.set(lowerCaseName(name), [name, value])
+    const lower = lowerCaseName(name)
+    const index = this.#names.indexOf(lower)
+    if (index < 0) {
+      this.#names.push(lower)
+      this.#lines.push(name, value)
+      return
+    }
+    this.#lines[2 * index] = name
+    this.#lines[2 * index + 1] = value
   }
 
   #valueOf(name: string): string | undefined {
-    return this.#headers.get(name)?.[1]
+    const index = this.#names.indexOf(name)
+    return index < 0 ? undefined : this.#lines[2 * index + 1]
+  }
+
+  #delete(name: string): void {
+    const index = this.#names.indexOf(name)
+    if (index < 0) return
+    this.#names.splice(index, 1)
+    this.#lines.splice(2 * index, 2)
   }
 
   #write(status: number, body: string | Buffer): void {
     const { req, res } = this.#exchange
     if (res.headersSent) return void res.destroy() // a stream that is open already
     const isBodiless = BODILESS_STATUSES.has(status)
-    if (isBodiless) this.#headers.delete('content-type')
+    if (isBodiless) this.#delete('content-type')
     else this.#set('Content-Length', String(Buffer.byteLength(body)))
     traceOf(this.#exchange).end()
     const sent = isBodiless || req.method === 'HEAD' ? undefined : body
@@ -89,9 +107,7 @@ export class ResponseWriter {
     const timing = traceOf(this.#exchange).serverTiming
     if (timing !== '') this.#set('Server-Timing', timing)
     if (this.#observers.draining()) this.#set('Connection', 'close')
-    const lines: string[] = []
-    for (const [name, value] of this.#headers.values()) lines.push(name, value)
-    return this.#exchange.res.writeHead(status, lines)
+    return this.#exchange.res.writeHead(status, this.#lines)
   }
 }
 
