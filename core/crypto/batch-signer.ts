@@ -38,7 +38,7 @@ export class BatchSigner {
     this.#inputOf = inputOf
   }
 
-  sign(text: Uint8Array): Promise<BatchSignature> {
+  sign(text: string): Promise<BatchSignature> {
     return new Promise((resolve, reject) => {
       if (this.#pending.length === 0) setImmediate(() => this.#signPending())
       this.#pending.push({ leaf: leafHash(text), resolve, reject })

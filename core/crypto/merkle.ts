@@ -14,8 +14,9 @@ const nodeInput = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX)
 /** Integer division of whole numbers from 0; exact, and not limited to 32 bits. */
 export const quotient = (value: number, by: number): number => (value - (value % by)) / by
 
-/** Hash of a leaf (RFC 6962, section 2.1). */
-export const leafHash = (data: Uint8Array): Buffer => sha256(Buffer.concat([LEAF_PREFIX, data]))
+/** Hash of a leaf (RFC 6962, section 2.1); a text stands for its UTF-8. */
+export const leafHash = (data: string | Uint8Array): Buffer =>
+  sha256(typeof data === 'string' ? `\0${data}` : Buffer.concat([LEAF_PREFIX, data]))
 
 /**
  * Hashes of consecutive leaves whose data are hashes of 32 bytes. Allocates one buffer for all: a

@@ -90,7 +90,7 @@ export class Receipts {
   async sign(record: CallRecord, endpoint: string, form: ReceiptForm = 'jws'): Promise<string> {
     const claims = encodePart(claimsOf(record, endpoint, this.#issuer()))
     if (form === 'batch') {
-      const { key, place, signature } = await this.#batches.sign(Buffer.from(claims))
+      const { key, place, signature } = await this.#batches.sign(claims)
       const parts = [headOf(key).batch, claims, place.toString('base64url')]
       return `${parts.join('.')}.${signature.toString('base64url')}`
     }
@@ -154,7 +154,7 @@ const isCanonical = (part: string): boolean =>
 /** Root of the batch to which a place leads from the claims, in base64url. */
 function rootOf(claims: string, bytes: Buffer): string | undefined {
   const place = readPlace(bytes)
-  const leaf = leafHash(Buffer.from(claims))
+  const leaf = leafHash(claims)
   const root = place && rootFromPath(place.size, { ...place, leaf })
   return root && Buffer.from(root).toString('base64url')
 }

@@ -26,7 +26,7 @@ export async function readLeafHashes(
 ): Promise<Buffer> {
   if (tree !== HEADS) return readEntryHashes(client, tree, page)
   const notes = await readHeads(client, page)
-  return Buffer.concat(notes.map((note) => leafHash(Buffer.from(note, 'utf8'))))
+  return Buffer.concat(notes.map((note) => leafHash(note)))
 }
 
 /**
