@@ -26,6 +26,8 @@ export interface PoolOptions {
   readonly schema?: string
   /** True if `url` logs in as the role, so that no statement can switch to another one. */
   readonly isRoleLogin?: boolean
+  /** True for short queries: without JIT and parallel workers, whose start takes longer. */
+  readonly isShort?: boolean
   /** True if `url` is a transaction pooler; the login itself must have the role and limits. */
   readonly pooled?: boolean
   /** Name in `pg_stat_activity`. @defaultValue agenthub */
@@ -115,13 +117,18 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
 }
 
 /** Sets the role at connect, and verifies it before the connection is used. */
-const roleOptions = (role: string, { pooled, schema, isRoleLogin }: PoolOptions): PoolConfig => ({
-  ...(pooled ? {} : { options: `-c role=${role}${schema ? ` -c search_path=${schema}` : ''}` }),
+const roleOptions = (role: string, options: PoolOptions): PoolConfig => ({
+  ...(options.pooled ? {} : { options: sessionOptions(role, options) }),
   verify: (client, done) => {
-    const check = isRoleLogin ? assertLogin : assertRole
+    const check = options.isRoleLogin ? assertLogin : assertRole
     callbackify(check)(client, role, (error) => done(error ?? undefined))
   },
 })
+
+const SHORT = ' -c jit=off -c max_parallel_workers_per_gather=0'
+
+const sessionOptions = (role: string, { schema, isShort }: PoolOptions): string =>
+  `-c role=${role}${schema ? ` -c search_path=${schema}` : ''}${isShort ? SHORT : ''}`
 
 /** @throws Error unless the connection logged in as this role */
 export async function assertLogin(client: ClientBase, role: string): Promise<void> {

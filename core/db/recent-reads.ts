@@ -85,7 +85,7 @@ export class ReplicaReads implements RecentReads {
   constructor({ url, maxAgeMs }: ReplicaOptions, deps: ReplicaDeps) {
     this.#deps = deps
     this.#maxAgeMs = maxAgeMs
-    const shared = { role: 'hub_app' } as const
+    const shared = { role: 'hub_app', isShort: true } as const
     this.#pool = createPool(url, { max: CONNECTIONS_MAX, responseMs: RESPONSE_MS, ...shared })
     this.#prober = createPool(url, { max: 1, responseMs: PROBE_MS, ...shared })
     this.#watching = this.#watch()

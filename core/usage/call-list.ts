@@ -29,6 +29,8 @@ export type CallPosition = readonly [at: string, id: string]
 export const SEARCHED_CALLS = 5_000
 /** Share of each key, at least, so that a busy one among many is searched too. */
 const SEARCHED_OF_KEY = 100
+/** Calls of each key, at least, by whose times the end of a page is estimated. */
+const SAMPLED_OF_KEY = 4
 
 /** Page of a list of calls. */
 export interface CallListPage {
@@ -84,17 +86,23 @@ const newestTimes = (condition: string) => `SELECT k.at FROM hub.call k
     AND k.at >= coalesce($3::timestamptz, '-infinity')
   ORDER BY k.at DESC`
 
+/** Share of a key or wallet in $6 calls, at least `min` of them. */
+const share = (min: number) => `greatest(least($6::integer, ${min}), $6::integer /
+    greatest(1, (SELECT count(*) FROM family) + cardinality($5::text[])))`
+
 /** Selects the time of the last one of the calls of a key or wallet that are searched. */
 const lastSearched = (condition: string) => `${newestTimes(condition)}
-  OFFSET greatest(least($6::integer, ${SEARCHED_OF_KEY}), $6::integer /
-    greatest(1, (SELECT count(*) FROM family) + cardinality($5::text[]))) - 1 LIMIT 1`
+  OFFSET ${share(SEARCHED_OF_KEY)} - 1 LIMIT 1`
 
-/** Finds the time of the last call of a page without a filter, so that no older ones are read. */
+const sampledTimes = (condition: string) => `${newestTimes(condition)}
+  LIMIT ${share(SAMPLED_OF_KEY)}`
+
+/** Finds a time since which there are the calls of a page without a filter, and few others. */
 const FIND_PAGE_END = `${MANAGED_KEYS} SELECT n.at FROM (
-    SELECT k.at FROM family f CROSS JOIN LATERAL (${newestTimes(OF_KEY)} LIMIT $6) k
+    SELECT k.at FROM family f CROSS JOIN LATERAL (${sampledTimes(OF_KEY)}) k
     UNION ALL
     SELECT k.at FROM unnest($5::text[]) w(wallet)
-      CROSS JOIN LATERAL (${newestTimes(OF_WALLET)} LIMIT $6) k) n
+      CROSS JOIN LATERAL (${sampledTimes(OF_WALLET)}) k) n
   ORDER BY n.at DESC OFFSET $6 - 1 LIMIT 1`
 
 /** Finds where a search ends: at the newest of the last calls, before which all were looked at. */
@@ -103,6 +111,10 @@ const FIND_SEARCH_END = `${MANAGED_KEYS} SELECT max(b.at) AS at FROM (
     UNION ALL
     SELECT k.at FROM unnest($5::text[]) w(wallet)
       CROSS JOIN LATERAL (${lastSearched(OF_WALLET)}) k) b`
+
+// Named, like the list itself, because planning takes as long as reading a page.
+const PAGE_END = { name: 'call-list.page-end', text: FIND_PAGE_END }
+const SEARCH_END = { name: 'call-list.search-end', text: FIND_SEARCH_END }
 
 const LIST_CALLS = `${MANAGED_KEYS} SELECT c.id, c.at, c.source, c.charged, c.status, c.reason,
     c.key_id AS "keyId", c.latency_ms AS "latencyMs", c.listed AS outcome, c.name AS "keyName",
@@ -132,16 +144,13 @@ export async function listCalls(
   const range = [manager, at, id, query.from ?? null, query.to ?? null, wallets]
   const isFiltered = isCharged || outcome !== null || service !== null
   const end = isFiltered
-    ? await findEnd(pool, FIND_SEARCH_END, manager, query, query.searchedMax ?? SEARCHED_CALLS)
-    : await findEnd(pool, FIND_PAGE_END, manager, query, limit)
-  const { rows } = await pool.query<PaidCall>(LIST_CALLS, [
-    ...range,
-    limit,
-    isCharged,
-    outcome,
-    service,
-    end,
-  ])
+    ? await findEnd(pool, SEARCH_END, manager, query, query.searchedMax ?? SEARCHED_CALLS)
+    : await findEnd(pool, PAGE_END, manager, query, limit)
+  const { rows } = await pool.query<PaidCall>({
+    name: 'call-list.read',
+    text: LIST_CALLS,
+    values: [...range, limit, isCharged, outcome, service, end],
+  })
   const refunds = await readRefunds(pool, rows)
   return {
     rows: rows.map((row) => ({
@@ -159,13 +168,13 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 /** Finds the time down to which a page looks at calls; null if it looks at all. */
 async function findEnd(
   pool: Pool,
-  query: string,
+  query: typeof PAGE_END,
   manager: KeyManager,
   { after, from, to, wallets }: CallListQuery,
   count: number,
 ): Promise<Date | null> {
   const values = [manager, after?.[0] ?? 'infinity', from ?? null, to ?? 'infinity', wallets, count]
-  const { rows } = await pool.query<{ at: Date | null }>(query, values)
+  const { rows } = await pool.query<{ at: Date | null }>({ ...query, values })
   return rows[0]?.at ?? null
 }
 

@@ -140,8 +140,9 @@ export async function readEarnings(
   range: EarningsQuery,
 ): Promise<readonly EarningTotals[]> {
   const { providers, service, from, to, by } = range
-  const { rows } = await pool.query<EarningTotals>(
-    `SELECT e.group_key AS "groupKey", coalesce(sum(e.calls), 0)::bigint AS calls,
+  const { rows } = await pool.query<EarningTotals>({
+    name: 'earnings.totals',
+    text: `SELECT e.group_key AS "groupKey", coalesce(sum(e.calls), 0)::bigint AS calls,
        coalesce(sum(e.gross), 0)::bigint AS gross,
        coalesce(sum(e.commission), 0)::bigint AS commission,
        coalesce(sum(e.refunded), 0)::bigint AS refunded
@@ -150,8 +151,8 @@ export async function readEarnings(
            AS group_key, s.*
        FROM ${IN_RANGE}) e
      GROUP BY GROUPING SETS ((e.group_key), ()) ORDER BY e.group_key NULLS LAST`,
-    [providers, service ?? null, from, to, by],
-  )
+    values: [providers, service ?? null, from, to, by],
+  })
   return rows
 }
 
@@ -174,12 +175,13 @@ export async function readServiceEarnings(
   pool: Pool,
   { providers, service, from, to, step }: ServiceEarningsQuery,
 ): Promise<readonly ServiceEarnings[]> {
-  const { rows } = await pool.query<ServiceEarnings>(
-    `SELECT ($3::date + e.n * $5::integer)::text AS day, e.service, e.earned
+  const { rows } = await pool.query<ServiceEarnings>({
+    name: 'earnings.by-service',
+    text: `SELECT ($3::date + e.n * $5::integer)::text AS day, e.service, e.earned
      FROM (SELECT (s.day - $3::date) / $5::integer AS n, split_part(a.code, ':', 4) AS service,
          sum(s.gross - s.commission - s.refunded)::bigint AS earned
        FROM ${IN_RANGE} GROUP BY 1, 2) e ORDER BY e.n, e.service`,
-    [providers, service ?? null, from, to, step],
-  )
+    values: [providers, service ?? null, from, to, step],
+  })
   return rows
 }

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { dayName, daysBefore, weekStart } from '../clock.ts'
-import { readSnapshot } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import type { KeyManager } from '../identity/sub-keys.ts'
 import { LATENCY_COLUMNS, LatencyHistogram, type LatencyRow, percentile } from './latencies.ts'
@@ -20,12 +19,13 @@ export async function findSoldServices(
   owner: KeyManager,
   service: string | undefined,
 ): Promise<SoldServices> {
-  const { rows } = await pool.query<{ provider: string; slug: string | null }>(
-    `SELECT p.id AS provider, s.slug FROM hub.provider p
+  const { rows } = await pool.query<{ provider: string; slug: string | null }>({
+    name: 'sold-services.find',
+    text: `SELECT p.id AS provider, s.slug FROM hub.provider p
      LEFT JOIN hub.service s ON s.provider = p.id AND ($2::text IS NULL OR s.slug = $2)
      WHERE p.owner = ANY ($1) ORDER BY 1, 2`,
-    [owner, service ?? null],
-  )
+    values: [owner, service ?? null],
+  })
   const services = rows.flatMap(({ slug }) => (slug === null ? [] : [slug]))
   if (service !== undefined && services.length === 0) throw new Fault('service_not_found')
   return { providers: [...new Set(rows.map(({ provider }) => provider))], services }
@@ -55,12 +55,6 @@ export interface StatisticsQuery {
   readonly until: Date
 }
 
-/** Disables JIT: compiling costs more than reading a typical provider's month. */
-const queryWithoutJit =
-  <Row extends object>(pool: Pool) =>
-  (text: string, values: unknown[]) =>
-    readSnapshot(pool, (client) => client.query<Row>(text, values), 'SET LOCAL jit = off')
-
 /** Maximum groups returned. */
 const ROWS_MAX = 1_000
 
@@ -85,7 +79,7 @@ export async function readCallStatistics(
   pool: Pool,
   { sales, by, from, until }: StatisticsQuery,
 ): Promise<readonly CallGroupStatistics[]> {
-  const { rows } = await queryWithoutJit<OutcomeRow>(pool)(
+  const { rows } = await pool.query<OutcomeRow>(
     `SELECT ${GROUP_EXPRESSIONS[by]} AS "groupKey", o.refused, ${LATENCY_COLUMNS}
      FROM hub.outcome_day o LEFT JOIN hub.endpoint e ON e.id = o.endpoint
      WHERE o.service = ANY ($1) AND o.day >= $2 AND o.day < $3`,
@@ -151,14 +145,15 @@ export async function readUsage(
   pool: Pool,
   { sales, from, until }: Omit<StatisticsQuery, 'by'>,
 ): Promise<readonly EndpointUsage[]> {
-  const { rows } = await pool.query<EndpointUsage>(
-    `SELECT c.service, e.method || ' ' || e.path AS endpoint, c.unit, count(*) AS calls,
+  const { rows } = await pool.query<EndpointUsage>({
+    name: 'usage.read',
+    text: `SELECT c.service, e.method || ' ' || e.path AS endpoint, c.unit, count(*) AS calls,
        sum(c.quantity)::bigint AS quantity, sum(c.charged)::bigint AS charged
      FROM hub.call c JOIN hub.endpoint e ON e.id = c.endpoint
      WHERE c.quantity IS NOT NULL AND c.service = ANY ($1) AND c.at >= $2 AND c.at < $3
      GROUP BY c.service, e.method, e.path, c.unit ORDER BY 1, 2, 3 LIMIT ${ROWS_MAX}`,
-    [sales.services, from, until],
-  )
+    values: [sales.services, from, until],
+  })
   return rows
 }
 
@@ -207,7 +202,7 @@ export async function listCustomers(
 ): Promise<readonly Customer[]> {
   const { sales, from, until, limit, after, secret } = order
   const weeks = wholeWeeks(from, until)
-  const { rows } = await queryWithoutJit<Customer>(pool)(
+  const { rows } = await pool.query<Customer>(
     `SELECT * FROM (
        SELECT ${pseudonymSql('$6', 'c.principal')} AS customer, sum(c.calls) AS calls,
          sum(c.delivered) AS delivered,

@@ -60,12 +60,11 @@ export async function listServiceCalls(
   const { service, limit, outcome = null, from = null, to = null } = query
   const [at = null, id = null] = query.after ?? []
   const range = [service, at, id, from, to]
-  const { rows } = await pool.query<ServiceCall>(LIST_CALLS, [
-    ...range,
-    outcome,
-    limit,
-    saltOf(query),
-  ])
+  const { rows } = await pool.query<ServiceCall>({
+    name: 'service-calls.list',
+    text: LIST_CALLS,
+    values: [...range, outcome, limit, saltOf(query)],
+  })
   const isSearch = outcome !== null && rows.length < limit
   return { rows, searchedTo: isSearch ? await findSearchEnd(pool, range) : null }
 }

@@ -55,7 +55,7 @@ export async function openDatabases(
   const pooled = databaseDirectUrl !== undefined
   const responseMs = DATABASE_TIMEOUT_MS
   const shared = { responseMs, onError } satisfies PoolOptions
-  const app = { role: 'hub_app', pooled, ...shared } as const
+  const app = { role: 'hub_app', isShort: true, pooled, ...shared } as const
   const pool = createPool(databaseUrl, { max: 20, maxAtFirst: 3, ...app })
   scope.defer(() => pool.end())
   await pool.query('SELECT ledger.ensure_partitions()')

@@ -98,8 +98,16 @@ export async function readProviderBalances(
   { minimum, rules }: Pick<PayoutDeps, 'minimum' | 'rules'>,
 ): Promise<readonly ProviderBalance[]> {
   const [standings, owed] = await Promise.all([
-    pool.query<ConditionsRow>(CONDITIONS_SQL, [owner, ...ruleValues(rules)]),
-    pool.query<{ provider: string; service: string; owed: bigint }>(OWED_BY_SERVICE_SQL, [owner]),
+    pool.query<ConditionsRow>({
+      name: 'provider-balances.conditions',
+      text: CONDITIONS_SQL,
+      values: [owner, ...ruleValues(rules)],
+    }),
+    pool.query<{ provider: string; service: string; owed: bigint }>({
+      name: 'provider-balances.owed',
+      text: OWED_BY_SERVICE_SQL,
+      values: [owner],
+    }),
   ])
   const debts = await listDebts(
     pool,

@@ -85,6 +85,19 @@ describe('createPool', () => {
     await pool.end()
   })
 
+  it('starts neither JIT nor parallel workers for short queries', async () => {
+    const settings = `SELECT current_setting('jit') AS jit,
+      current_setting('max_parallel_workers_per_gather') AS workers`
+    const read = async (isShort: boolean) => {
+      const pool = createPool(database.url, { role: 'hub_app', isShort })
+      const { rows } = await pool.query(settings)
+      await pool.end()
+      return rows[0]
+    }
+    expect(await read(true)).to.deep.equal({ jit: 'off', workers: '0' })
+    expect(await read(false)).to.deep.equal({ jit: 'on', workers: '2' })
+  })
+
   it('limits how long a statement runs', async () => {
     const pool = createPool(database.url, { statementMs: 50 })
     const failure = await pool.query('SELECT pg_sleep(5)').catch((error: Error) => error.message)

@@ -46,7 +46,9 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage =>
       const [services, domains, figures, earned, balance, name] = await Promise.all([
         api<ListPage<ServiceRowJson>>('GET /v1/provider/services', { query: { limit: MAX_ROWS } }),
         api<ListPage<DomainJson>>('GET /v1/domains', { query: { limit: MAX_ROWS } }),
-        api<StatisticsJson>('GET /v1/provider/statistics', { query: { from, to } }),
+        api<StatisticsJson>('GET /v1/provider/statistics', {
+          query: { from, to, by: range.period === 'day' ? 'day' : 'outcome' }, // days are charted
+        }),
         readEarningsFigures(pool, principals, range),
         api<ProviderBalanceJson>('GET /v1/provider/balance'),
         api<ProviderNameJson>('GET /v1/provider/name'),
