@@ -55,7 +55,7 @@ export function parseTarget(text: string, rules: TargetRules = {}): URL {
     throw invalidRequest('url: the port is not allowed; 80 and 443 are')
   }
   if (HUB_KEY.test(url.href)) throw invalidRequest('url: contains a key of this hub')
-  if (url.hash !== '') url.hash = ''
+  if (url.href.includes('#')) url.hash = '' // also an empty fragment, which `hash` hides
   if (url.href.length > URL_MAX) throw invalidRequest(`url: longer than ${URL_MAX} characters`)
   return url
 }

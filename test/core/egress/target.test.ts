@@ -72,7 +72,10 @@ describe('the URL of a foreign host', () => {
       expect(parseTarget(url).hostname, url).to.equal('127.0.0.1')
     }
     expect(parseTarget('http://①②⑦.⓪.⓪.①/').hostname).to.equal('127.0.0.1')
-    expect(parseTarget('HTTPS://Seller.TEST:443/a#b').href).to.equal('https://seller.test/a')
+    for (const fragment of ['#b', '#']) {
+      const { href } = parseTarget(`HTTPS://Seller.TEST:443/a${fragment}`)
+      expect(href).to.equal('https://seller.test/a')
+    }
   })
 
   it('is refused with a typed error, whatever it is', () => {
