@@ -56,12 +56,14 @@ export interface ConversionReport {
   readonly revaluations: readonly PricedEntry[]
 }
 
-const EVENTS = "('gas.paid', 'balance.opened', 'holdings.revalued', 'balance.adjusted')"
-/** Entries `j` of the events `k` that may change the accounts, valued from $1 until $2. */
-const ENTRIES = `(SELECT e.* FROM ledger.kind e WHERE e.event IN ${EVENTS}) k
-  CROSS JOIN ledger.head h
-  JOIN ledger.journal j ON j.shard = h.shard AND j.kind = k.id AND j.kind > 3
-    AND coalesce(j.effective_at, j.at) >= $1 AND coalesce(j.effective_at, j.at) < $2`
+/**
+ * Entries `j` of the kinds `k` that may change the accounts, valued from $1 until $2.
+ * Kinds: 27 balance.opened, 32 gas.paid, 40 balance.adjusted, 45 holdings.revalued.
+ */
+const ENTRIES = `ledger.head h JOIN ledger.journal j ON j.shard = h.shard
+    AND j.kind IN (27, 32, 40, 45)
+    AND coalesce(j.effective_at, j.at) >= $1 AND coalesce(j.effective_at, j.at) < $2
+  JOIN ledger.kind k ON k.id = j.kind`
 
 /** Explains the accounts between ETH and USDC in a period, by value date. */
 export const conversionReport = (pool: Pool, period: ReportPeriod): Promise<ConversionReport> =>
