@@ -3,35 +3,42 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import nock from 'nock'
-import type { Pool } from 'pg'
+import type { Pool, QueryResult, QueryResultRow } from 'pg'
 import { distributeLedger } from '../../core/db/citus/distribute.ts'
 import { connectClient } from '../../core/db/client.ts'
 import { openLogins } from '../../core/db/logins.ts'
 import { databaseUrl } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { expireHolds } from '../../core/ledger/expire.ts'
+import { runSubscribers } from '../../core/ledger/outbox/run.ts'
 import { catchUp } from '../../core/ledger/outbox/subscriber.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
+import { createLog } from '../../core/log.ts'
 import { earningsSubscriber } from '../../core/usage/earnings.ts'
 import { spendingSubscriber } from '../../core/usage/spending.ts'
 import { clusterCommand } from '../../server/commands/cluster/index.ts'
 import { failingService } from '../../server/commands/demo/index.ts'
 import { createNarrator } from '../../server/commands/demo/narrator.ts'
 import { playStory } from '../../server/commands/demo/story.ts'
-import { type CitusCluster, hasCitus, NO_CITUS, startCitus } from '../support/citus.ts'
+import { type CitusCluster, databasesOf, hasCitus, NO_CITUS, startCitus } from '../support/citus.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestHub, type TestHub } from '../support/hub.ts'
 import type { FreshDatabase } from '../support/postgres.ts'
 import { skip } from '../support/skip.ts'
 
 const WORKERS = 2
+/** Longer than the test: subscribers are woken, or handle nothing. */
+const NEVER_MS = 3_600_000
 
 describe('a ledger on Citus', function () {
   this.timeout(600_000)
   let folder: string
   let cluster: CitusCluster
   let url: string
+  let workers: readonly string[]
+  /** Connection string of a node that joins later. */
+  let spare: string
   const hubs: Record<string, TestHub> = {}
 
   before(async function () {
@@ -39,8 +46,10 @@ describe('a ledger on Citus', function () {
     nock.restore()
     folder = await mkdtemp(join(tmpdir(), 'agenthub-citus-'))
     await chmod(folder, 0o711)
-    cluster = await startCitus(folder, WORKERS)
-    url = await cluster.createDatabase('hub')
+    cluster = await startCitus(folder, WORKERS + 1)
+    workers = cluster.workers.slice(0, WORKERS)
+    spare = cluster.workers[WORKERS]!
+    url = await databasesOf(cluster.url, workers).createDatabase('hub')
     await openLogins({ url, cluster: 'citus', distributes: true })
     const config = { cluster: 'citus' } as const
     const plugins = [failingService]
@@ -93,7 +102,7 @@ describe('a ledger on Citus', function () {
     await citus.credit(keyId, 1_000_000n)
     await eventually(async () => {
       await client.call('echo', '/say', { words: 'straight' })
-      const batches = await Promise.all(cluster.workers.map(countDirectBatches))
+      const batches = await Promise.all(workers.map(countDirectBatches))
       return batches.some((count) => count > 0)
     })
   })
@@ -120,7 +129,7 @@ describe('a ledger on Citus', function () {
     const { hub, database } = citus
     const { shards } = await runCluster(database.admin, 'status', '--json')
     for (const { shard, node } of shards as { shard: number; node: string }[]) {
-      const other = cluster.workers.map((each) => new URL(each).host).find((host) => host !== node)
+      const other = workers.map((each) => new URL(each).host).find((host) => host !== node)
       const exitCode = await clusterCommand(
         async () => database.admin,
         ['move', `${shard}`, other!],
@@ -140,6 +149,36 @@ describe('a ledger on Citus', function () {
     expect(await runCluster(database.admin, 'check', '--json')).to.deep.equal({ problems: [] })
   })
 
+  it('adds a node, whose entries wake subscribers that ran before', async () => {
+    const citus = hubs['citus']!
+    const { hub, database } = citus
+    const { host } = new URL(spare)
+    const own = await createDatabase(spare)
+    let pages = 0
+    const subscriber = { name: 'pages', tables: [], handle: async () => void pages++ }
+    const log = createLog('silent')
+    const deps = { pool: hub.pool, subscribers: [subscriber], log, pollMs: NEVER_MS }
+    const running = await runSubscribers(deps)
+    try {
+      const node = await runCluster(database.admin, 'add-node', host, '--json')
+      expect(node).to.deep.equal({ node: host, added: true })
+      for (const shard of ['0', '1']) {
+        const moved = await runCluster(database.admin, 'move', shard, host, '--json')
+        expect(moved).to.include({ node: host, moved: true })
+      }
+      await eventually(async () => (await countSessions(own, 'LISTEN ledger')) > 0)
+      const { keyId } = await citus.agent()
+      await eventually(() => pages > 0)
+      const before = pages
+      await citus.credit(keyId, 1_000_000n)
+      await eventually(() => pages > before)
+    } finally {
+      await running.stop()
+    }
+    expect(await runCluster(database.admin, 'check', '--json')).to.deep.equal({ problems: [] })
+    expect((await verifyLedger(hub.pool)).ok).to.equal(true)
+  })
+
   it('may be distributed again, which changes nothing', async () => {
     const before = await figures(hubs['citus']!.hub.pool)
     await distributeLedger(url)
@@ -148,14 +187,34 @@ describe('a ledger on Citus', function () {
 })
 
 /** Counts connections of the hub itself that posted a batch; those of Citus have another name. */
-async function countDirectBatches(worker: string): Promise<number> {
-  const client = await connectClient(databaseUrl(worker, 'hub'), 'test')
+const countDirectBatches = (worker: string): Promise<number> =>
+  countSessions(databaseUrl(worker, 'hub'), '%FROM ledger.apply(%')
+
+/** Counts sessions of the hub itself by their last statement. */
+async function countSessions(url: string, like: string): Promise<number> {
+  const { rows } = await query<{ count: number }>(
+    url,
+    `SELECT count(*)::integer AS count FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'agenthub' AND query LIKE '${like}'`,
+  )
+  return rows[0]!.count
+}
+
+/** Creates the database of a node that joins later. @returns its connection string */
+async function createDatabase(node: string): Promise<string> {
+  const url = databaseUrl(node, 'hub')
+  await query(node, 'CREATE DATABASE hub')
+  await query(url, 'CREATE EXTENSION citus')
+  return url
+}
+
+async function query<Row extends QueryResultRow>(
+  url: string,
+  sql: string,
+): Promise<QueryResult<Row>> {
+  const client = await connectClient(url, 'test')
   try {
-    const { rows } = await client.query<{ count: number }>(
-      `SELECT count(*)::integer AS count FROM pg_stat_activity
-       WHERE application_name = 'agenthub' AND query LIKE '%FROM ledger.apply(%'`,
-    )
-    return rows[0]!.count
+    return await client.query<Row>(sql)
   } finally {
     await client.end()
   }

@@ -2,6 +2,7 @@ import { type ClientBase, DatabaseError } from 'pg'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { createShardFunctions } from './shard-functions.ts'
 import { shareRoles } from './share-roles.ts'
+import { inTransaction, withoutViews } from './without-views.ts'
 
 /** Address of a node, as other nodes reach it. */
 export interface NodeAddress {
@@ -87,16 +88,27 @@ export async function addNode(client: ClientBase, { host, port }: NodeAddress): 
     'SELECT 1 FROM pg_dist_node WHERE nodename = $1 AND nodeport = $2',
     [host, port],
   )
+  if (rowCount === 0) {
+    const add = async () => void (await client.query('SELECT citus_add_node($1, $2)', [host, port]))
+    await orRefuse(
+      `${host}:${port} was not added. It needs the database, with the extension Citus, and must ` +
+        'accept the login of the owner from the other nodes. The coordinator reports',
+      inTransaction(client, () => withoutViews(client, add)),
+    )
+  }
   await orRefuse(
-    `${host}:${port} was not added. It needs the database, with the extension Citus, and must ` +
-      'accept the login of the owner from the other nodes. The coordinator reports',
-    client.query('SELECT citus_add_node($1, $2)', [host, port]),
-  )
-  await orRefuse(
-    `${host}:${port} is a node, but lacks roles or functions: repeat the command. It reports`,
-    shareRoles(client).then(() => createShardFunctions(client)),
+    `${host}:${port} is a node, but lacks roles, functions or tables: repeat the command. ` +
+      'It reports',
+    completeNodes(client),
   )
   return rowCount === 0
+}
+
+/** Creates on every node what it lacks to store shards. Tables are copied while the hubs write. */
+async function completeNodes(client: ClientBase): Promise<void> {
+  await shareRoles(client)
+  await createShardFunctions(client)
+  await client.query(`SELECT replicate_reference_tables('force_logical')`)
 }
 
 /** Shard of the ledger and the node on which it is, or to which it moves. */

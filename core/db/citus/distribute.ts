@@ -6,6 +6,7 @@ import { adaptFunctions } from './adapt-functions.ts'
 import { isDistributed } from './is-distributed.ts'
 import { createShardFunctions } from './shard-functions.ts'
 import { shareRoles } from './share-roles.ts'
+import { inTransaction, withoutViews } from './without-views.ts'
 
 /** Number of physical shards: the first 8 shards of the ledger have one each, 64 share 39. */
 const PHYSICAL_SHARDS = 64
@@ -84,7 +85,7 @@ export async function distributeLedger(
     await shareRoles(client)
     const isNew = !(await isDistributed(client))
     await inTransaction(client, async () => {
-      if (isNew) await distributeTables(client)
+      if (isNew) await withoutViews(client, () => distributeTables(client))
       await adaptFunctions(client)
     })
     await createShardFunctions(client)
@@ -112,17 +113,6 @@ async function modifySequentially(client: Client): Promise<void> {
   )
 }
 
-async function inTransaction(client: Client, work: () => Promise<void>): Promise<void> {
-  await client.query('BEGIN')
-  try {
-    await work()
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK')
-    throw error
-  }
-}
-
 /** Names the coordinator as other nodes reach it; without workers it stores the shards itself. */
 async function joinCoordinator(client: Client): Promise<void> {
   const { rows } = await client.query<{ coordinator: boolean; workers: boolean }>(
@@ -145,7 +135,6 @@ async function distributeTables(client: Client): Promise<void> {
     `SET LOCAL citus.enable_unsafe_triggers = on;
      SET LOCAL citus.multi_shard_modify_mode = 'sequential'`,
   )
-  const views = await dropViews(client)
   await client.query(
     `ALTER TABLE ledger.checkpoint DROP CONSTRAINT checkpoint_shard_seq_fkey;
      ALTER TABLE ledger.journal DROP CONSTRAINT journal_pkey;
@@ -164,21 +153,6 @@ async function distributeTables(client: Client): Promise<void> {
     `ALTER TABLE ledger.checkpoint ADD CONSTRAINT checkpoint_shard_seq_fkey
        FOREIGN KEY (shard, seq) REFERENCES ledger.seal (shard, seq_to)`,
   )
-  await client.query('SET LOCAL citus.enable_ddl_propagation = off')
-  for (const view of views) await client.query(view)
-  await client.query('SET LOCAL citus.enable_ddl_propagation = on')
-}
-
-/** Drops the views of the ledger, which would keep tables from being distributed. */
-async function dropViews(client: Client): Promise<readonly string[]> {
-  const { rows } = await client.query<{ name: string; create: string }>(
-    `SELECT c.oid::regclass::text AS name,
-       format('CREATE VIEW %s AS %s; GRANT SELECT ON %s TO hub_app',
-       c.oid::regclass, rtrim(pg_get_viewdef(c.oid), ';'), c.oid::regclass) AS create
-     FROM pg_class c WHERE c.relkind = 'v' AND c.relnamespace = 'ledger'::regnamespace ORDER BY 1`,
-  )
-  for (const { name } of rows) await client.query(`DROP VIEW ${name}`)
-  return rows.map(({ create }) => create)
 }
 
 /** Drops foreign keys of tables of the coordinator, which Citus would have to manage as well. */
