@@ -8,6 +8,9 @@ import { TEST_CLUSTER } from './postgres.ts'
  */
 export const START_MS = TEST_CLUSTER ? 300_000 : 180_000
 
+/** Maximum time of a test of many random cases. A cluster plans each query once for each shard. */
+export const PROPERTY_MS = TEST_CLUSTER ? 600_000 : 60_000
+
 type Options = NonNullable<Parameters<typeof startTestHub>[0]>
 
 /**

@@ -13,6 +13,7 @@ import { totalsByAsset, trialBalance } from '../../../../core/ledger/trial-balan
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { bulkLedger } from '../../../bench/bulk-ledger.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { PROPERTY_MS } from '../../../support/suite.ts'
 import { postRandomEntries } from './random-ledger.ts'
 import {
   inPeriod,
@@ -25,7 +26,7 @@ import {
 const seed = systemClock.now().getTime() % 2 ** 31
 
 describe('the balance as of an instant', function () {
-  this.timeout(60_000)
+  this.timeout(PROPERTY_MS)
 
   /** Sources of the ledger, and how much of it has snapshots. */
   const SCENES: Readonly<Record<string, (database: FreshDatabase) => Promise<void>>> = {

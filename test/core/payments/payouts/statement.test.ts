@@ -15,6 +15,7 @@ import {
   type StatementLine,
 } from '../../../../core/payments/payouts/statement.ts'
 import { earningsSubscriber } from '../../../../core/usage/earnings.ts'
+import { PROPERTY_MS } from '../../../support/suite.ts'
 import { newId, type PayoutFixture, startPayoutFixture } from './fixture.ts'
 
 const amount = fc.bigInt({ min: 1n, max: 300_000n })
@@ -28,7 +29,7 @@ const happening = fc.oneof(
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never
 
 describe('the statement of a payout', function () {
-  this.timeout(60_000)
+  this.timeout(PROPERTY_MS)
   let world: PayoutFixture
   before(async () => {
     world = await startPayoutFixture({ opening: 1_000_000_000n })
