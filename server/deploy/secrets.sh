@@ -54,6 +54,8 @@ CREATE ROLE hub_web LOGIN PASSWORD '$web' IN ROLE hub_app;
 ALTER ROLE hub_web SET role = hub_app;
 ALTER ROLE hub_web SET statement_timeout = '30s';
 ALTER ROLE hub_web SET lock_timeout = '10s';
+ALTER ROLE hub_web SET jit = off;
+ALTER ROLE hub_web SET max_parallel_workers_per_gather = 0;
 CREATE ROLE hub_backup LOGIN REPLICATION PASSWORD '$backup' IN ROLE hub_app;
 CREATE DATABASE agenthub OWNER hub_owner TEMPLATE template0 ENCODING 'UTF8';
 EOF
