@@ -143,8 +143,23 @@ function toIssue(error: ErrorObject): Issue {
     const limit = error.schema as number
     return { path: instancePath, message, tooLarge: { limit_bytes: limit, actual_bytes: actual } }
   }
-  return { path: instancePath, message }
+  if (keyword === 'type') {
+    const types = [(params as { type: string | readonly string[] }).type].flat()
+    const names = types.map((type) => TYPE_NAMES[type] ?? type)
+    return { path: instancePath, message: `must be ${ALTERNATIVES.format(names)}` }
+  }
+  return { path: instancePath, message: message.replace('must NOT', 'must not') }
 }
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  array: 'an array',
+  boolean: 'true or false',
+  integer: 'a whole number',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string',
+}
+const ALTERNATIVES = new Intl.ListFormat('en', { type: 'disjunction' })
 
 /** Escapes a segment of a JSON pointer (RFC 6901). */
 const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')

@@ -44,6 +44,10 @@ export async function listen(
   server.timeout = timeoutsMs.idle
   if (connections) limitConnections(server, connections.max, proxies === 0)
   server.on('clientError', rejectMalformed)
+  server.on('connect', (_, socket) => {
+    socket.on('error', () => socket.destroy())
+    rejectMalformed(new Error('the hub opens no tunnels'), socket)
+  })
   server.listen(inheritsSocket ? { fd: INHERITED_FD, exclusive: true } : { host, port })
   try {
     await once(server, 'listening')

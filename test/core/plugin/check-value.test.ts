@@ -84,6 +84,18 @@ describe('A133 the validation of a value by a stranger’s schema', () => {
     expect(issue?.message).to.match(/takes too long to validate/)
   })
 
+  it('names the expected types and limits in plain words', async () => {
+    const messageOf = async (json: object, value: unknown) =>
+      (await checkValue({ json: { ...json } })(value))[0]?.message
+    expect(await messageOf({ type: 'object' }, undefined)).to.equal('must be an object')
+    expect(await messageOf({ type: ['integer', 'null'] }, 'a')).to.equal(
+      'must be a whole number or null',
+    )
+    expect(await messageOf({ type: 'string', minLength: 2 }, 'a')).to.equal(
+      'must not have fewer than 2 characters',
+    )
+  })
+
   it('supports references, which may recurse', async () => {
     const tree = {
       type: 'object',
@@ -93,7 +105,7 @@ describe('A133 the validation of a value by a stranger’s schema', () => {
     expect(await check({ children: [{ name: 'a' }] })).to.deep.equal([])
     expect(await check({ children: [{ name: 1 }] })).to.deep.include({
       path: '/children/0/name',
-      message: 'must be string',
+      message: 'must be a string',
     })
     const endless = checkValue({ json: { allOf: [{ $ref: '#' }] } })
     expect((await endless(1))[0]?.message).to.match(/takes too long/)

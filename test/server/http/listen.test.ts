@@ -70,6 +70,13 @@ describe('callers that take their time', () => {
     }
   })
 
+  it('get a problem for CONNECT, because the hub opens no tunnels', async () => {
+    const answer = await drip(port, 'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n', '')
+    expect(answer)
+      .to.match(/^HTTP\/1\.1 400 /)
+      .and.to.include('"code":"malformed_request"')
+  })
+
   it('with headers of more than 32 KiB, or thousands of them, get 431 or nothing', async () => {
     const long = { path: '/', headers: { 'x-long': 'a'.repeat(33_000) } }
     expect((await send(port, long)).status).to.equal(431)
