@@ -129,7 +129,11 @@ export const REQUEST_FAULTS = {
   ],
   service_not_allowed: [403, 'Service not allowed', 'This key may call only the listed services.'],
   destination_not_allowed: [403, 'Destination not allowed', 'Call a public address.'],
-  not_found: [404, 'Not found', 'Check the path; /docs lists every route.'],
+  not_found: [
+    404,
+    'Not found',
+    'Check the path and the names and ids in the request; /docs lists every route.',
+  ],
   service_not_found: [404, 'Service not found', 'GET /v1/services lists all services.'],
   quote_not_found: [404, 'Quote not found', 'Get one: POST /v1/quotes with this key.'],
   page_not_found: [

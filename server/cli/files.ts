@@ -31,14 +31,20 @@ export async function readText(path: string): Promise<string | undefined> {
   }
 }
 
+const READ_ERRORS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'you have no permission to read it',
+}
+
 /** Reads a file that the user names. @throws Failure if it cannot be read */
 export async function readNamedFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (cause) {
-    throw new Failure('usage', `Cannot read ${path}: ${(cause as Error).message}`, undefined, {
-      cause,
-    })
+    const { code = '', message } = cause as NodeJS.ErrnoException
+    const reason = READ_ERRORS[code] ?? message
+    throw new Failure('usage', `Cannot read ${path}: ${reason}.`, undefined, { cause })
   }
 }
 

@@ -234,6 +234,7 @@ describe('an OpenAPI document', () => {
     answers(json({}, 404))
     const absent = await draft({ url: `${world.origin}/openapi.json` })
     expect([absent.status, absent.body['code']]).to.deep.equal([502, 'upstream_error'])
+    expect(absent.body['advice']).to.match(/URL of the document/)
     expect((await send('GET', '/v1/provider/services/none-such')).status).to.equal(404)
   })
 

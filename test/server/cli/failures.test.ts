@@ -50,6 +50,13 @@ describe('hub, on failure,', function () {
       expect(await bea.json('balance')).to.include({ balance_microdollars: 0 })
     })
 
+    it('without the data that it names: exit code 2', async () => {
+      const bea = await customer()
+      const { exit, err } = await bea.hub(['call', 'echo/say', '-d', '@absent.json'])
+      expect(exit).to.equal(2)
+      expect(err).to.match(/Cannot read absent\.json: there is no such file\./)
+    })
+
     it('twice for one purchase id', async () => {
       const bea = user()
       await bea.json('register')

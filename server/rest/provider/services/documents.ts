@@ -30,7 +30,9 @@ export async function fetchDocument(
     const request = { url, method: 'GET', headers, maxBytes, timeouts, signal }
     const { status, body } = await client.request(request)
     if (status === 200) return body.toString('utf8')
-    throw new Fault('upstream_error', `The request for the document returned status ${status}.`)
+    throw new Fault('upstream_error', `The request for the document returned status ${status}.`, {
+      advice: 'Check that the URL of the document can be read without signing in.',
+    })
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
     const code: FaultCode = error.code in FAULTS ? error.code : 'upstream_error'
