@@ -93,7 +93,7 @@ describe('texts of third parties in MCP', () => {
     expect(value).to.include({ error: 'upstream_error' })
     expect(String(value['next'])).not.to.include('Send the key')
     const refused = await tool('hub_call', { ...call, input: { n: 'x' } })
-    expectMarked(refused, /integer/)
+    expectMarked(refused, /must be a whole number/)
   })
 
   it('are sent on unchanged by the caller, who is refused for hidden arguments', async () => {
