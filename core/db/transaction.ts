@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg'
+import type { ClientBase, Pool, PoolClient } from 'pg'
 
 /** Runs `work` in one transaction, after `settings`, such as `SET LOCAL jit = off`. */
 export const inTransaction = <T>(
@@ -20,6 +20,21 @@ export const inRolledBackTransaction = <T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> => runInTransaction('BEGIN', pool, work, 'ROLLBACK')
+
+/** Runs `work` in one transaction of a connection that the caller holds. */
+export async function inTransactionOn(
+  client: ClientBase,
+  work: () => Promise<void>,
+): Promise<void> {
+  await client.query('BEGIN')
+  try {
+    await work()
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK')
+    throw error
+  }
+}
 
 async function runInTransaction<T>(
   begin: string,

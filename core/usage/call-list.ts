@@ -112,7 +112,7 @@ const FIND_SEARCH_END = `${MANAGED_KEYS} SELECT max(b.at) AS at FROM (
     SELECT k.at FROM unnest($5::text[]) w(wallet)
       CROSS JOIN LATERAL (${lastSearched(OF_WALLET)}) k) b`
 
-// Named, like the list itself, because planning takes as long as reading a page.
+// Named, like the list itself: each connection parses them once.
 const PAGE_END = { name: 'call-list.page-end', text: FIND_PAGE_END }
 const SEARCH_END = { name: 'call-list.search-end', text: FIND_SEARCH_END }
 

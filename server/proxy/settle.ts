@@ -93,7 +93,7 @@ export function release(
   if (!isKeyHeld && (funds === undefined || funds.isSettled === true)) return undefined
   return lease.release(async () => {
     await funds?.[Symbol.asyncDispose]()
-    if (keyed && isOpen) await idempotency.finish(keyed, call, false)
+    if (isKeyHeld) await idempotency.finish(keyed, call, false)
   })
 }
 

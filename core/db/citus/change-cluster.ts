@@ -1,8 +1,9 @@
 import { type ClientBase, DatabaseError } from 'pg'
 import { ConfigError } from '../../runtime/config-error.ts'
+import { inTransactionOn } from '../transaction.ts'
 import { createShardFunctions } from './shard-functions.ts'
 import { shareRoles } from './share-roles.ts'
-import { inTransaction, withoutViews } from './without-views.ts'
+import { withoutViews } from './without-views.ts'
 
 /** Address of a node, as other nodes reach it. */
 export interface NodeAddress {
@@ -93,7 +94,7 @@ export async function addNode(client: ClientBase, { host, port }: NodeAddress): 
     await orRefuse(
       `${host}:${port} was not added. It needs the database, with the extension Citus, and must ` +
         'accept the login of the owner from the other nodes. The coordinator reports',
-      inTransaction(client, () => withoutViews(client, add)),
+      inTransactionOn(client, () => withoutViews(client, add)),
     )
   }
   await orRefuse(

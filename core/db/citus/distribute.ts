@@ -2,11 +2,12 @@ import { type Client, DatabaseError } from 'pg'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { connectClient } from '../client.ts'
 import { acquireMigrationLock } from '../migrate.ts'
+import { inTransactionOn } from '../transaction.ts'
 import { adaptFunctions } from './adapt-functions.ts'
 import { isDistributed } from './is-distributed.ts'
 import { createShardFunctions } from './shard-functions.ts'
 import { shareRoles } from './share-roles.ts'
-import { inTransaction, withoutViews } from './without-views.ts'
+import { withoutViews } from './without-views.ts'
 
 /** Number of physical shards: the first 8 shards of the ledger have one each, 64 share 39. */
 const PHYSICAL_SHARDS = 64
@@ -84,7 +85,7 @@ export async function distributeLedger(
     await joinCoordinator(client)
     await shareRoles(client)
     const isNew = !(await isDistributed(client))
-    await inTransaction(client, async () => {
+    await inTransactionOn(client, async () => {
       if (isNew) await withoutViews(client, () => distributeTables(client))
       await adaptFunctions(client)
     })

@@ -18,15 +18,3 @@ export async function withoutViews(client: ClientBase, work: () => Promise<void>
   for (const { create } of rows) await client.query(create)
   await client.query('SET LOCAL citus.enable_ddl_propagation = on')
 }
-
-/** Runs work in a transaction of the client. */
-export async function inTransaction(client: ClientBase, work: () => Promise<void>): Promise<void> {
-  await client.query('BEGIN')
-  try {
-    await work()
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK')
-    throw error
-  }
-}

@@ -86,9 +86,8 @@ export class PatroniCluster {
     )
     const cluster = new PatroniCluster(machines, { folder, config, address: hub })
     try {
-      await Promise.all(machines.map((each) => each.start()))
       cluster.startProxy()
-      await cluster.untilWhole()
+      await cluster.repair()
       return cluster
     } catch (error) {
       await cluster.remove()
@@ -137,8 +136,14 @@ export class PatroniCluster {
     return undefined
   }
 
+  /** Starts what does not run, and waits until each group has all roles. */
+  async repair(): Promise<void> {
+    await Promise.all(this.machines.map((each) => each.start()))
+    await this.#untilWhole()
+  }
+
   /** Waits until a primary, a synchronous standby and another replica of each group run. */
-  async untilWhole(): Promise<void> {
+  async #untilWhole(): Promise<void> {
     for (let group = 0; group < this.machines.length / GROUP_SIZE; group++) {
       await this.#untilGroupIsWhole(group)
     }

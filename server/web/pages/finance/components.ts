@@ -36,6 +36,10 @@ export const accountLink = (account: string, to?: string): Html =>
     .split(/(?<=:)/)
     .map((name, i) => html`${i > 0 && WORD_BREAK}${name}`)}</code></a>`
 
+/** Link to the members of a group of accounts, named without the colon that ends its prefix. */
+export const groupLink = (prefix: string, href: string): Html =>
+  html`<a href="${href}"><code>${prefix.slice(0, -1)}</code></a>`
+
 export const entryPath = (id: string): string => `/finance/entries/${id}`
 
 /** Reason for the audit log, required by every form that decides something. */

@@ -6,7 +6,7 @@ import { type Html, html } from '../../html.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { ledgerTable } from '../../table.ts'
-import { accountLink, balancePath, formatAmount, optionalPeriod } from './components.ts'
+import { accountLink, balancePath, formatAmount, groupLink, optionalPeriod } from './components.ts'
 
 const PATH = '/finance/reports'
 const TITLES = {
@@ -68,9 +68,7 @@ const nameOf = (name: string): Html => {
   if (!name.includes(':')) {
     return html`<strong>${name.slice(0, 1).toUpperCase()}${name.slice(1)}</strong>`
   }
-  return name.endsWith(':')
-    ? html`<a href="${balancePath(name)}"><code>${name.slice(0, -1)}</code></a>`
-    : accountLink(name)
+  return name.endsWith(':') ? groupLink(name, balancePath(name)) : accountLink(name)
 }
 
 const differenceOf = ({ results }: FinancialStatementJson): Html | false => {

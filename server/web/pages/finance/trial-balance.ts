@@ -9,7 +9,7 @@ import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { ledgerTable, pager, withQuery } from '../../table.ts'
-import { accountLink, credit, debit, formatAmount } from './components.ts'
+import { accountLink, credit, debit, formatAmount, groupLink } from './components.ts'
 
 const PATH = '/finance/trial-balance'
 const PAGE_SIZE = 100
@@ -78,10 +78,7 @@ interface Query {
 /** Link to the statement of an account; groups of accounts link to their members. */
 const nameOf = ({ account, accounts }: Line, day: string | undefined): Html =>
   account.endsWith(':')
-    ? html`<a href="${withQuery(PATH, { day, prefix: account })}"><code>${account.slice(
-        0,
-        -1,
-      )}</code></a>
+    ? html`${groupLink(account, withQuery(PATH, { day, prefix: account }))}
 <span class="small muted nowrap">${pluralize(accounts, 'account')}</span>`
     : accountLink(account, day)
 
