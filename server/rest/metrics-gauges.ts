@@ -53,6 +53,8 @@ export async function collectGauges(deps: GaugesDeps): Promise<string> {
     ...(snapshot ? gaugesOf(snapshot) : []),
   ]) {
     const samples = typeof values === 'object' ? values : ([[{}, values]] as const)
+    // A gauge without labels would be 0: of replicas, for example, that do not exist.
+    if (samples.length === 0) continue
     const labelNames = Object.keys(samples[0]?.[0] ?? {})
     const gauge = new Gauge({ name, help, labelNames, registers: [registry] })
     for (const [labels, value] of samples) gauge.set({ ...labels }, Number(value))

@@ -33,8 +33,8 @@ stored checkpoints. If rows were altered, restore a backup beside the database a
 <p><strong>The ledger has not been verified for ten minutes.</strong> The job
 <code>verify-ledger</code> fails or does not run. See HubJobFailing and HubJobsStopped.</p>
 <h2 id="hub-not-reconciled">HubNotReconciled</h2>
-<p><strong>The wallets have not been reconciled for ten minutes.</strong> Outgoing payments are
-paused, because the chain may know transfers that the ledger does not. Check the node
+<p><strong>The wallets have not been reconciled for ten minutes, or never.</strong> Outgoing
+payments are paused, because the chain may know transfers that the ledger does not. Check the node
 (HubChainDown) and the job <code>reconcile-chain</code>. After a restart of the database server,
 payments go on with the next reconciliation.</p>`
 

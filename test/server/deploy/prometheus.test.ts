@@ -52,7 +52,8 @@ describe('the rules of Prometheus and the dashboard', () => {
     ]
     const known = new Set(text.match(/^[a-z]\w+/gm))
     // These are reported after the first run of their jobs, or if there is a replica.
-    const later = /^hub_(?:gas_low|replica_\w+|reconciled_seconds|ledger_verified_seconds)$/
+    const later =
+      /^hub_(?:gas_low|replica_\w+|subscriber_behind_entries|\w*(?:reconciled|verified)_seconds)$/
     const unknown = expressions
       .flatMap(metricsIn)
       .filter((name) => !known.has(name) && !OTHERS.has(name) && !later.test(name))

@@ -58,6 +58,8 @@ describe('metrics', () => {
       hub_database_up: 1,
       hub_chain_up: 1,
     })
+    expect(metrics.has('hub_replica_connected'), 'of no replica').to.equal(false)
+    expect(metrics.has('hub_reconciled_seconds'), 'without a reconciliation').to.equal(false)
     expect(metrics.get('hub_disk_free_ratio')).to.be.within(0, 1)
     expect(metrics.get('hub_gas_gwei')).to.be.within(1, 10_000_000_000)
     expect(metrics.get('hub_unresolved_payment_oldest_seconds')).to.be.within(0, 30)
