@@ -7,7 +7,7 @@ import { isEthValued } from './revaluation.ts'
 
 /** Each condition, and how to meet it. */
 const ITEMS = {
-  over: ['The month is over.', 'Wait until it has ended (UTC).'],
+  over: ['The month is over.', 'Wait until the month has ended (UTC).'],
   balanced: [
     'Debits and credits are equal for each asset.',
     'Run npm run ledger -- verify: it names what was changed.',
@@ -18,16 +18,19 @@ const ITEMS = {
   ],
   exceptions: [
     'No difference between chain and ledger is unresolved, but for deposits of later months.',
-    'Resolve each under Exceptions.',
+    'Resolve each difference between chain and ledger under Exceptions.',
   ],
-  proposals: ['No proposal awaits a second person.', 'Confirm or decline each under Adjustments.'],
+  proposals: [
+    'No proposal awaits a second person.',
+    'Confirm or decline each proposal under Adjustments.',
+  ],
   payments: [
     'No payment or payout that began before the end of the month is unresolved.',
-    'Jobs resolve them from the chain: see Payments.',
+    'Jobs resolve open payments from the chain: see Payments.',
   ],
   revalued: [
     'The ETH for gas is valued at the end of the month.',
-    'Enter its price at the end of the month under ETH and gas.',
+    'Enter the price of ETH at the end of the month under ETH and gas.',
   ],
 } as const
 export type ChecklistItemName = keyof typeof ITEMS
@@ -86,6 +89,10 @@ export async function closingChecklist(
     return { name, description, advice, open: open[name] }
   })
 }
+
+/** Returns how to meet conditions, as sentences. */
+export const adviceFor = (names: readonly ChecklistItemName[]): string =>
+  names.map((name) => ITEMS[name][1]).join(' ')
 
 /** Returns the names of the conditions that are not met. */
 export const missingItems = (items: readonly ChecklistItem[]): readonly ChecklistItemName[] =>

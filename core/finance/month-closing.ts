@@ -2,7 +2,12 @@ import type { ClientBase } from 'pg'
 import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
 import { closedPeriods, closePeriod, NotClosable } from '../ledger/history/period.ts'
-import { type ChecklistItemName, closingChecklist, missingItems } from './closing-checklist.ts'
+import {
+  adviceFor,
+  type ChecklistItemName,
+  closingChecklist,
+  missingItems,
+} from './closing-checklist.ts'
 import {
   type ActTerms,
   type Execution,
@@ -28,7 +33,7 @@ export const proposeClosing = (
   withActContext(deps, by, reason, async (context) => {
     if (await isClosed(context.client, month)) return undefined
     const missing = missingItems(await closingChecklist(context.client, month))
-    if (!override) assertComplete(missing)
+    if (!override) assertComplete(month, missing)
     const order = {
       id: uuidv7(deps.clock.now().getTime()),
       kind: 'period',
@@ -47,7 +52,10 @@ export const executeClosing =
     const month = String(terms['month'])
     const seen = Array.isArray(terms['override']) ? terms['override'] : []
     const missing = missingItems(await closingChecklist(client, month))
-    assertComplete(missing.filter((name) => !seen.includes(name)))
+    assertComplete(
+      month,
+      missing.filter((name) => !seen.includes(name)),
+    )
     try {
       const closed = await closePeriod(client, month, author)
       if (closed.length === 0) return undefined
@@ -64,9 +72,8 @@ async function isClosed(client: ClientBase, month: string): Promise<boolean> {
   return periods.some((period) => period.month >= month)
 }
 
-function assertComplete(missing: readonly ChecklistItemName[]): void {
+function assertComplete(month: string, missing: readonly ChecklistItemName[]): void {
   if (missing.length === 0) return
-  throw new Fault('not_closable', `The checklist is not complete: ${missing.join(', ')}.`, {
-    extras: { missing },
-  })
+  const detail = `The checklist of ${month} is not complete. ${adviceFor(missing)}`
+  throw new Fault('not_closable', detail, { extras: { missing } })
 }

@@ -251,7 +251,9 @@ describe('pages of finance and administrators in a browser', function () {
       expect(await text()).to.match(/\d open/)
       const order = { month, sure: 'on', reason: 'year end' }
       const refused = await submit('close', order)
-      expect(refused).to.include('The checklist is not complete: exceptions')
+      expect(refused)
+        .to.include(`The checklist of ${month} is not complete. Resolve each difference`)
+        .and.include(`Checklist for ${month}`)
       const said = await submit('close', { override: 'on' })
       expect(said).to.include('Closing proposed')
       const closer = await tab(ann, { scripts })

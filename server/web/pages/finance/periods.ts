@@ -14,19 +14,21 @@ import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/periods'
 
+const MONTH = /^20\d\d-(?:0[1-9]|1[0-2])$/
+
 /** `/finance/periods`: closed months, the checklist of a month, and the form that closes it. */
 export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page(PATH, {
     query: z.object({
       month: z
         .string()
-        .regex(/^$|^20\d\d-(?:0[1-9]|1[0-2])$/, 'enter a month, such as 2026-11')
+        .refine((month) => month === '' || MONTH.test(month), 'enter a month, such as 2026-11')
         .default(''),
     }),
     actions: {
       close: formAction({
         fields: z.object({
-          month: z.string().regex(/^\d{4}-\d\d$/, 'enter a month, such as 2026-11'),
+          month: z.string().regex(MONTH, 'enter a month, such as 2026-11'),
           sure: checkbox,
           override: checkbox,
           reason,
@@ -45,8 +47,9 @@ export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       unsure: 'Not closed. Tick the box to confirm.',
     },
     render: async (request) => {
-      const { api, query } = request
-      const month = query.month === '' ? monthName(monthStart(clock.now(), -1)) : query.month
+      const { api, query, submission } = request
+      const asked = submission?.values['month'] ?? query.month
+      const month = MONTH.test(asked) ? asked : monthName(monthStart(clock.now(), -1))
       const [periods, checklist] = await Promise.all([
         api<{ data: readonly PeriodJson[] }>('GET /v1/finance/periods'),
         api<ChecklistJson>('GET /v1/finance/periods/{month}/checklist', { params: { month } }),

@@ -52,9 +52,19 @@ const transactionText = (hash: unknown): Html | string =>
 
 const countOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0)
 
+/** Conditions of the closing checklist that are not met, in words. */
+const MISSING: Readonly<Record<string, string>> = {
+  balanced: 'debits and credits differ',
+  verified: 'entries are not verified',
+  exceptions: 'exceptions are open',
+  proposals: 'proposals await a second person',
+  payments: 'payments are unresolved',
+  revalued: 'the ETH is not valued',
+}
+
 const missingText = (missing: unknown): string =>
   Array.isArray(missing) && missing.length > 0
-    ? `, although the checklist is not complete: ${missing.join(', ')}`
+    ? `, although ${missing.map((name) => MISSING[String(name)] ?? name).join(' and ')}`
     : ''
 
 /** Describes what a proposal would do. */
