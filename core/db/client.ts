@@ -31,7 +31,8 @@ export async function connectClient(
     await client.end().catch(() => {})
     const { message } = cause as Error
     const place = `${client.host}:${client.port}`
-    const at = message.includes(place) ? '' : ` (${place})`
+    // A pooler does not name the login that it refuses, which may be one that the hub derives.
+    const at = message.includes(place) ? '' : ` (login ${client.user} at ${place})`
     throw new ConfigError(`The database cannot be reached: ${message}${at}`, { cause })
   }
 }

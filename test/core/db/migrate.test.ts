@@ -56,6 +56,15 @@ describe('migrate', () => {
     ])
   })
 
+  it('names the login that the database refuses, without its password', async () => {
+    const url = new URL(database.url)
+    url.username = 'nobody'
+    url.password = 'secret'
+    const { message } = (await migrate(url.href).catch((error: Error) => error)) as Error
+    expect(message).to.match(/^The database cannot be reached: .* \(login nobody at \S+:\d+\)$/)
+    expect(message).not.to.include('secret')
+  })
+
   it('waits at most waitMs for another instance', async () => {
     const other = await database.admin.connect()
     await other.query('SELECT pg_advisory_lock(8402001)')
