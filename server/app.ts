@@ -80,7 +80,7 @@ const handleErrors =
     const path = pathOf(ctx)
     try {
       assertWellFormed(ctx.req)
-      if (path === undefined || !isDecodable(path)) throw new Fault('malformed_path')
+      if (path === undefined) throw new Fault('malformed_path')
       await next()
     } catch (error) {
       const reported = reportFault(error, log, { requestId, method: ctx.method, path })
@@ -89,14 +89,3 @@ const handleErrors =
       send(ctx, problem(fault, requestId, path ?? ctx.url))
     }
   }
-
-/** Returns true if all percent escapes of a path are UTF-8. */
-function isDecodable(path: string): boolean {
-  if (!path.includes('%')) return true
-  try {
-    decodeURIComponent(path)
-    return true
-  } catch {
-    return false
-  }
-}

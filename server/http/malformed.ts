@@ -72,3 +72,13 @@ export function rejectMalformed(
   const lines = Object.entries(allHeaders).map(([name, value]) => `${name}: ${value}`)
   socket.end([`HTTP/1.1 ${status} ${fault.code}`, ...lines, '', text].join('\r\n'))
 }
+
+/** @throws Fault `malformed_path` unless all percent escapes of a path are UTF-8 */
+export function assertDecodable(path: string): void {
+  if (!path.includes('%')) return
+  try {
+    decodeURIComponent(path)
+  } catch (cause) {
+    throw new Fault('malformed_path', undefined, { cause })
+  }
+}

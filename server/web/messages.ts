@@ -1,5 +1,6 @@
 import { FAULTS, type Fault } from '../../core/errors.ts'
 import { guidanceFor } from '../../core/guidance.ts'
+import type { InputError } from '../rest/input-errors.ts'
 import { type Html, type HtmlPart, html } from './html.ts'
 import type { PageContent } from './layout.ts'
 import type { Submission } from './page.ts'
@@ -35,7 +36,7 @@ export function formError(fault: Fault, { act, errors }: Submission, page: Html)
   const advice = fault.message === FAULTS[fault.code][2] ? '' : ` ${adviceFor(fault)}`
   return flashMessage(
     'bad',
-    html`<p><strong>${FAULTS[fault.code][1]}.</strong> ${fault.message}${advice}</p>
+    html`<p><strong>${FAULTS[fault.code][1]}.</strong> ${detailOf(fault)}${advice}</p>
 <p class="small muted">Code ${errorCodeLink(fault)}</p>`,
   )
 }
@@ -50,6 +51,59 @@ const adviceFor = ({ code }: Fault): string =>
 const nextStep = ({ code, money }: Fault): string =>
   money === 'unconfirmed' ? guidanceFor(code, money).advice : 'Try again in a moment.'
 
+/** Input errors of a fault by the name of their field: `/rules/2/price_microdollars` → `price`. */
+export function fieldErrors({ extras }: Fault): Readonly<Record<string, string>> {
+  const issues = (extras['issues'] ?? []) as readonly InputError[]
+  return Object.fromEntries(
+    issues.map(({ path, message }) => {
+      const name = path.split('/').findLast((segment) => !/^\d*$/.test(segment)) ?? ''
+      return [name.replace(/_microdollars$/, ''), message.replace(`${name}: `, '')]
+    }),
+  )
+}
+
+/** Message of a fault for people, which names fields instead of JSON pointers. */
+function detailOf(fault: Fault): string {
+  const errors = Object.entries(fieldErrors(fault))
+  if (!fault.message.startsWith('/') || errors.length === 0) return fault.message
+  const sentences = errors.map(([name, message]) => `“${name.replaceAll('_', ' ')}”: ${message}.`)
+  return sentences.join(' ')
+}
+
+interface FailedRequest {
+  readonly requestId: string
+  readonly path: string
+  /** True if the address has parameters, such as filters of a list. */
+  readonly hasFilters: boolean
+}
+
+/** Areas with an overview of their own. */
+const AREAS: readonly (readonly [path: string, name: string])[] = [
+  ['/finance', 'finance'],
+  ['/admin', 'administration'],
+  ['/provider', 'what you sell'],
+  ['/account', 'your account'],
+]
+
+/** Where a visitor goes on after a fault of a request. */
+function nextPage(fault: Fault, { path, hasFilters }: FailedRequest): Html {
+  if (fault.code.startsWith('link_') || fault.code === 'session_required') {
+    return html`<a class="button" href="/sign-in">Request a new link</a>`
+  }
+  if (fault.status >= 500) return html`<a class="button" href="">Try again</a>`
+  if (STAFF_CODES.has(fault.code))
+    return html`<a class="button" href="/account">Go to your account</a>`
+  if (fault.code === 'validation_failed' && hasFilters) {
+    return html`<a class="button" href="${path}">Open the page without filters</a>`
+  }
+  const area = AREAS.find(([prefix]) => path.startsWith(`${prefix}/`))
+  return area
+    ? html`<a class="button" href="${area[0]}">Go to ${area[1]}</a>`
+    : html`<a class="button" href="/services">Search for an API</a>`
+}
+
+const STAFF_CODES: ReadonlySet<string> = new Set(['finance_only', 'admin_only'])
+
 const TITLES_BY_STATUS: Readonly<Record<number, string>> = {
   404: 'Page not found',
   429: 'Too many requests',
@@ -58,29 +112,23 @@ const TITLES_BY_STATUS: Readonly<Record<number, string>> = {
 }
 
 /** Error page with the error code and a next step. */
-export function errorPage(fault: Fault, requestId: string): PageContent {
-  const needsRole = fault.code === 'finance_only' || fault.code === 'admin_only'
-  const title = needsRole
+export function errorPage(fault: Fault, request: FailedRequest): PageContent {
+  const isOfFilters = fault.code === 'validation_failed' && request.hasFilters
+  const title = STAFF_CODES.has(fault.code)
     ? 'Staff role required'
-    : (TITLES_BY_STATUS[fault.status] ?? FAULTS[fault.code][1])
+    : isOfFilters
+      ? 'Check the filters'
+      : (TITLES_BY_STATUS[fault.status] ?? FAULTS[fault.code][1])
   return {
     status: fault.status,
     title,
     main: html`<h1>${title}</h1><p class="lead">${
       fault.status >= 500
         ? `The error is on our side and has been logged. ${nextStep(fault)}`
-        : fault.message
+        : detailOf(fault)
     }</p>
 <p>You were not charged. Error code: ${errorCodeLink(fault)}${
-      fault.status >= 500 && html`, request id: <code>${requestId}</code>`
-    }.</p><p>${
-      fault.code.startsWith('link_') || fault.code === 'session_required'
-        ? html`<a class="button" href="/sign-in">Request a new link</a>`
-        : fault.status >= 500
-          ? html`<a class="button" href="">Try again</a>`
-          : needsRole
-            ? html`<a class="button" href="/account">Go to your account</a>`
-            : html`<a class="button" href="/services">Search for an API</a>`
-    }</p>`,
+      fault.status >= 500 && html`, request id: <code>${request.requestId}</code>`
+    }.</p><p>${nextPage(fault, request)}</p>`,
   }
 }

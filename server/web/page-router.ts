@@ -8,6 +8,7 @@ import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import { requestIdOf } from '../http/exchange.ts'
 import { markPublic } from '../http/finalize-response.ts'
 import { readForm } from '../http/form-body.ts'
+import { assertDecodable } from '../http/malformed.ts'
 import { faultHeaders, reportFault, toFault } from '../http/problem.ts'
 import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
@@ -19,7 +20,7 @@ import { findAsset } from './assets.ts'
 import { DataAge } from './data-age.ts'
 import { type Html, html } from './html.ts'
 import { CSP, layout, type PageContent, type Site } from './layout.ts'
-import { errorPage, formError, secretBox, successMessage } from './messages.ts'
+import { errorPage, fieldErrors, formError, secretBox, successMessage } from './messages.ts'
 import type { AnyPage, FileContent, PageRequest, Submission } from './page.ts'
 import { setSecretCookie, takeSecretCookie } from './secret-cookie.ts'
 import { type SiteFile, type SiteFileDeps, siteFiles } from './site-files.ts'
@@ -53,16 +54,21 @@ export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Mid
     router.get(path, (ctx) => showPage(ctx, each, deps))
     if (each.actions) router.post(path, (ctx) => handleForm(ctx, each, deps))
   }
-  const serve = router.routes() as unknown as Middleware
+  const routes = router.routes() as unknown as Middleware
+  const serve: Middleware = async (ctx, next) => {
+    assertDecodable(ctx.path)
+    await routes(ctx, next)
+  }
   return async (ctx, next) => {
     if (!expectsPage(ctx)) return serve(ctx, next)
     try {
       await serve(ctx, next)
     } catch (error) {
-      const { method, path } = ctx
+      const { method, path, querystring } = ctx
       const requestId = requestIdOf(ctx)
       const fault = reportFault(error, deps.log, { requestId, method, path })
-      sendPage(ctx, errorPage(fault, requestId), deps.site)
+      const hasFilters = method === 'GET' && querystring !== ''
+      sendPage(ctx, errorPage(fault, { requestId, path, hasFilters }), deps.site)
       ctx.set({ ...faultHeaders(fault), 'Cache-Control': 'no-store' })
     }
   }
@@ -250,17 +256,6 @@ interface Messages {
 
 const RESUMED = html`<strong>What you typed was kept.</strong> Nothing was sent yet: check the form
 below and submit it.`
-
-/** Errors by form field: `/rules/2/price_microdollars` → `price`. */
-function fieldErrors({ extras }: Fault): Readonly<Record<string, string>> {
-  const issues = (extras['issues'] ?? []) as readonly { path: string; message: string }[]
-  return Object.fromEntries(
-    issues.map(({ path, message }) => {
-      const name = path.split('/').findLast((segment) => !/^\d*$/.test(segment)) ?? ''
-      return [name.replace(/_microdollars$/, ''), message.replace(`${name}: `, '')]
-    }),
-  )
-}
 
 function redirectTo(ctx: Context, path: string): void {
   ctx.redirect(path)

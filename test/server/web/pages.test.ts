@@ -67,6 +67,22 @@ describe('pages of the hub', () => {
     expect((await open('/v1/services/nowhere')).headers['content-type']).to.include('problem+json')
   })
 
+  it('name an invalid filter in words, and lead back to the page or its area', async () => {
+    const { cookie } = await signInByOutbox(hub(), 'filters@example.test')
+    const invalid = await open('/account/calls?from=2026-02-30', { cookie })
+    expect(invalid.status).to.equal(422)
+    expect(invalid.text)
+      .to.include('Check the filters')
+      .and.include('“from”: must be a date')
+      .and.include('href="/account/calls">Open the page without filters')
+      .and.not.include('/from:')
+    const undecodable = await open('/provider/%ff', { cookie })
+    expect(undecodable.status).to.equal(400)
+    expect(undecodable.text).to.include('<h1>Malformed path</h1>')
+    const lost = await open('/provider/nowhere', { cookie })
+    expect(lost.text).to.include('href="/provider">Go to what you sell')
+  })
+
   it('lead to a key by its name or id, but not to a key of somebody else', async () => {
     const ada = await signInByOutbox(hub(), 'ada@example.test')
     const bob = await signInByOutbox(hub(), 'bob@example.test')
