@@ -22,6 +22,7 @@ import { type Html, html } from './html.ts'
 import { CSP, layout, type PageContent, type Site } from './layout.ts'
 import { errorPage, fieldErrors, formError, secretBox, successMessage } from './messages.ts'
 import type { AnyPage, FileContent, PageRequest, Submission } from './page.ts'
+import { withRoleNote } from './role-note.ts'
 import { setSecretCookie, takeSecretCookie } from './secret-cookie.ts'
 import { type SiteFile, type SiteFileDeps, siteFiles } from './site-files.ts'
 import { dropKeptForm, keepForm, readKeptForm } from './submission-cookie.ts'
@@ -95,7 +96,8 @@ async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Prom
   else {
     const messages = { done: readQuery(ctx)['done'], secret, resumed: submission !== undefined }
     const canonical = page.access === 'public' ? ctx.path : undefined
-    const shown = { canonical, ...withMessages(content, page, messages) }
+    const noted = withRoleNote(content, page, visitor)
+    const shown = { canonical, ...withMessages(noted, page, messages) }
     sendPage(ctx, { ...shown, dataAsOf: request.dataAge.asOf }, deps.site, visitor)
   }
   ctx.set('Cache-Control', personal ? 'no-store' : BRIEFLY_CACHED)
@@ -161,7 +163,8 @@ async function showFormAgain(
   ])
   if ('to' in content) return redirectTo(ctx, content.to)
   if ('file' in content) throw new TypeError(`${page.path} has forms, but renders a file`)
-  const main = html`${above(content.main)}${content.main}`
+  const noted = withRoleNote(content, page, visitor)
+  const main = html`${above(content.main)}${noted.main}`
   const shown = { ...content, main, status, dataAsOf: request.dataAge.asOf }
   sendPage(ctx, shown, deps.site, visitor)
 }

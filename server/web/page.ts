@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Role } from '../../core/identity/roles.ts'
 import type { Session } from '../../core/identity/sessions.ts'
 import type { InProcessApi } from '../rest/in-process.ts'
 import type { DataAge } from './data-age.ts'
@@ -86,6 +87,8 @@ export interface Page<Query = unknown> {
   readonly access?: 'public' | 'personal'
   /** Form actions by the value of the hidden field `act`. */
   readonly actions?: Readonly<Record<string, FormAction>>
+  /** Role that its forms require. @defaultValue finance at `/finance`, admin at `/admin` */
+  readonly changesBy?: Role
   /** Success messages after a form, by the value of `?done=`. */
   readonly notices?: Readonly<Record<string, string | Html>>
   /** @throws Fault, rendered as an error page */

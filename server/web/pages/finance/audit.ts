@@ -52,6 +52,7 @@ export const auditPage = (): AnyPage =>
       to: optionalDay,
       cursor: z.string().max(500).optional(),
     }),
+    changesBy: 'auditor',
     actions: { prove: verify },
     render: async ({ api, query }) => {
       const [found, chain] = await Promise.all([

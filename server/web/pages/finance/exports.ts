@@ -26,6 +26,7 @@ const FORMATS = {
 export const exportsPage = (): AnyPage =>
   page(PATH, {
     query: z.object({ cursor: z.string().max(500).optional() }),
+    changesBy: 'auditor',
     actions: {
       start: formAction({
         fields: z.object({
