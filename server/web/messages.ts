@@ -85,8 +85,8 @@ const AREAS: readonly (readonly [path: string, name: string])[] = [
   ['/account', 'your account'],
 ]
 
-/** Where a visitor goes on after a fault of a request. */
-function nextPage(fault: Fault, { path, hasFilters }: FailedRequest): Html {
+/** Button below a fault of a request: the next page. */
+function nextPageButton(fault: Fault, { path, hasFilters }: FailedRequest): Html {
   if (fault.code.startsWith('link_') || fault.code === 'session_required') {
     return html`<a class="button" href="/sign-in">Request a new link</a>`
   }
@@ -129,6 +129,6 @@ export function errorPage(fault: Fault, request: FailedRequest): PageContent {
     }</p>
 <p>You were not charged. Error code: ${errorCodeLink(fault)}${
       fault.status >= 500 && html`, request id: <code>${request.requestId}</code>`
-    }.</p><p>${nextPage(fault, request)}</p>`,
+    }.</p><p>${nextPageButton(fault, request)}</p>`,
   }
 }

@@ -24,7 +24,8 @@ export function withRoleNote(
   if (required === undefined || role === undefined) return content
   const sufficient = ROLES.slice(0, ROLES.indexOf(required) + 1)
   if (sufficient.includes(role)) return content
+  const changing = sufficient.toReversed().join(' or ')
   const note = html`<div class="box fair" role="note"><p>Your role (${role}) can read this page.
-Changes need the role ${sufficient.toReversed().join(' or ')}, which an administrator grants.</p></div>`
+Changes need the role ${changing}, which an administrator grants.</p></div>`
   return { ...content, main: html`${note}${content.main}` }
 }
