@@ -6,7 +6,7 @@ import { logFailure } from '../outages.ts'
 import { type CallRecord, findRecordedCall, type RecordedCall } from './call-records.ts'
 
 const FLUSH_EVERY_MS = 250
-const BATCH_MAX = 1_000
+const BATCH_MAX = 2_000
 const QUEUE_MAX = 20_000
 
 /** Writes call records in batches, without delaying responses; durable within a second. */
@@ -76,9 +76,11 @@ export class CallLog {
     await this.#pool.query(text, [id])
   }
 
+  /** Writes what is queued now. Later records wait: a batch costs as much as 100 of them. */
   async #drain(): Promise<void> {
-    while (this.#queue.length > 0) {
-      const batch = this.#queue.splice(0, BATCH_MAX)
+    for (let left = this.#queue.length; left > 0; ) {
+      const batch = this.#queue.splice(0, Math.min(left, BATCH_MAX))
+      left -= batch.length
       try {
         await this.#insertValid(batch)
         const unresolved = batch.filter(({ outcome }) => outcome === 'unresolved')

@@ -1,9 +1,11 @@
 import { expect } from 'chai'
+import type { Pool } from 'pg'
 import { systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { createLog } from '../../../core/log.ts'
 import { type CallRecord, type RecordRow, recordOf } from '../../../core/usage/call-records.ts'
 import { CallLog } from '../../../core/usage/calls.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 describe('call records', () => {
@@ -102,6 +104,26 @@ describe('call records', () => {
     expect(await find()).to.deep.equal(end)
     await write(open, { ...end, charged: 6n })
     expect(await find(), 'final').to.deep.equal(end)
+  })
+
+  it('that are added during a write are written together, not one after the other', async () => {
+    const written = Promise.withResolvers<void>()
+    let writes = 0
+    const query = () => {
+      writes++
+      return written.promise
+    }
+    const calls = new CallLog({ query } as unknown as Pool, createLog('error'))
+    calls.add(record(null))
+    const first = calls.flush()
+    await eventually(() => writes === 1)
+    calls.add(record(null))
+    written.resolve()
+    await first
+    calls.add(record(null))
+    expect(writes).to.equal(1)
+    await calls.flush()
+    expect(writes).to.equal(2)
   })
 
   it('are written except one that the database rejects, which is logged', async () => {
