@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
@@ -82,6 +83,21 @@ describe('a reserve that the database does not apply in time', () => {
     expect(await settled, 'a charge waits longer').to.have.property('outcome', 'applied')
     const release = `{${STEP.settle},${STEP.release}}`
     expect(steps, 'the queued one is not applied').to.deep.equal([`{${STEP.reserve}}`, release])
+  })
+})
+
+describe('a batch that follows another', () => {
+  it('has all operations that arrive in the first turns of the event loop', async () => {
+    const { pool, batches } = recorder()
+    const batcher = new Batcher(pool, 0)
+    await batcher.submit(operation(1n))
+    const arrived: Promise<unknown>[] = []
+    for (const owner of [2n, 3n]) {
+      await nextTurn()
+      arrived.push(batcher.submit(operation(owner)))
+    }
+    await Promise.all(arrived)
+    expect(batches).to.deep.equal([[1n], [2n, 3n]])
   })
 })
 
