@@ -72,5 +72,7 @@ auth_file = /etc/pgbouncer/userlist.txt
 pool_mode = transaction
 default_pool_size = 40
 max_client_conn = 1000
+; After a restart of PostgreSQL: the default refuses clients for up to 15 s.
+server_login_retry = 1
 EOF
 echo "Secrets are in $folder. Store a copy of hub.env, owner.env and backup.env elsewhere."
