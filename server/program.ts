@@ -196,16 +196,21 @@ async function listings(args: readonly string[]): Promise<number> {
 }
 
 async function payments(args: readonly string[]): Promise<number> {
-  const { paymentsCommand } = await import('./commands/payments/index.ts')
-  const { production } = readConfig()
-  const finality = {
+  const [{ paymentsCommand }, { readWalletAddresses }] = await Promise.all([
+    import('./commands/payments/index.ts'),
+    import('./boot/wallet-addresses.ts'),
+  ])
+  const config = readConfig()
+  const { production } = config
+  const settings = {
+    addresses: () => readWalletAddresses(config),
     finality: production ? FINALITY_BLOCKS : SANDBOX_FINALITY,
     networks: (production?.networks ?? []).map(({ network, confirmations }) => ({
       asset: assetOf(network),
       finality: BigInt(confirmations),
     })),
   }
-  return withDatabase((connect) => paymentsCommand(finality, connect, args, write, writeError))
+  return withDatabase((connect) => paymentsCommand(settings, connect, args, write, writeError))
 }
 
 async function keys(args: readonly string[]): Promise<number> {

@@ -95,6 +95,15 @@ const MATCHED = `
     AND e.at > clock_timestamp() - l.age - interval '1 day'
   GROUP BY l.within ORDER BY l.within`
 
+/** Returns the age of the last complete reconciliation of each wallet that has one. */
+export async function readReconciled(
+  pool: Pool,
+  wallets: readonly WalletName[] = WALLET_NAMES,
+): Promise<OperatingFigures['reconciled']> {
+  const { rows } = await pool.query<OperatingFigures['reconciled'][number]>(RECONCILED, [wallets])
+  return rows
+}
+
 /** @param wallets those that are reconciled, without the ones of networks that were removed */
 export async function readOperatingFigures(
   pool: Pool,

@@ -10,6 +10,8 @@ import { callRpc } from './rpc.ts'
 
 /** Treasury receives, spend pays sellers, gas sends transactions; then the samples' wallets. */
 export const WALLETS = ['treasury', 'spend', 'gas', 'seller', 'agent'] as const
+/** File of the data directory with the keys. */
+export const WALLETS_FILE = 'sandbox-wallets.json'
 export type WalletName = (typeof WALLETS)[number]
 
 export interface Wallet {
@@ -26,7 +28,7 @@ export type Wallets = Readonly<Record<WalletName, Wallet>>
  */
 export async function openWallets(dataDir: string): Promise<Wallets> {
   await mkdir(dataDir, { recursive: true })
-  const file = join(dataDir, 'sandbox-wallets.json')
+  const file = join(dataDir, WALLETS_FILE)
   const stored = await readKeys(file)
   const keys = stored ?? (await createKeys(file))
   return Object.fromEntries(

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { readReconciled } from '../../../core/finance/operating-figures.ts'
 import { decimal } from '../../../core/money.ts'
 import { type GasState, readGasState } from '../../../core/payments/facilitators/gas-wallet.ts'
 import { finalityOn, type NetworkFinality } from '../../../core/payments/networks.ts'
@@ -20,15 +21,22 @@ import { type Command, EXIT_FAILED, toJson } from '../command.ts'
 import { age } from './age.ts'
 
 const PAGE = 1_000
+const RECONCILED_WALLETS = ['treasury', 'spend'] as const
 const NEVER_PAUSED = { paused: false, author: null, reason: null, at: null } as const
 
-export const statusCommand = (finality: NetworkFinality): Command => ({
+/** Addresses of the platform wallets by name; none if they cannot be read here. */
+export type WalletAddresses = Readonly<Record<string, string>>
+
+export const statusCommand = (
+  finality: NetworkFinality,
+  addresses: () => Promise<WalletAddresses>,
+): Command => ({
   usage: '[--json]',
-  description: `payments to sellers: paused or not, sent today, open payments, wallet balances by
-the ledger; exit code 1 if payments are paused or one is overdue`,
+  description: `payments to sellers: paused or not, sent today, open payments, wallets with
+their balances by the ledger; exit code 1 if payments are paused or one is overdue`,
   options: { json: { type: 'boolean' } },
   async run({ pool, write }, values) {
-    const status = await readStatus(await pool(), finality)
+    const status = await readStatus(await pool(), finality, await addresses())
     if (values['json'] === true) await write(toJson(status))
     else await write([...heading(status), ...openLines(status), ...walletLines(status)].join('\n'))
     return status.paused || status.overdue.length > 0 ? EXIT_FAILED : 0
@@ -43,11 +51,18 @@ interface Status extends Omit<SwitchState, 'author' | 'reason' | 'at'> {
   readonly open: readonly OpenPaymentGroup[]
   readonly overdue: readonly string[]
   readonly wallets: LedgerBalances
+  readonly addresses: WalletAddresses
+  /** Seconds since the last comparison of the wallets with the chain; null before the first. */
+  readonly reconciledSeconds: number | null
   /** Last known state; null if the hub pays no gas or has not checked yet. */
   readonly gas: GasState | null
 }
 
-async function readStatus(pool: Pool, finality: NetworkFinality): Promise<Status> {
+async function readStatus(
+  pool: Pool,
+  finality: NetworkFinality,
+  addresses: WalletAddresses,
+): Promise<Status> {
   const state = (await new OutgoingSwitch(pool).state()) ?? NEVER_PAUSED
   return {
     ...state,
@@ -55,8 +70,16 @@ async function readStatus(pool: Pool, finality: NetworkFinality): Promise<Status
     open: await summarizeOpenPayments(pool),
     overdue: await overduePayments(pool, finality),
     wallets: await readLedgerBalances(pool),
+    addresses,
+    reconciledSeconds: await reconciledAge(pool),
     gas: (await readGasState(pool)) ?? null,
   }
+}
+
+async function reconciledAge(pool: Pool): Promise<number | null> {
+  const reconciled = await readReconciled(pool, RECONCILED_WALLETS)
+  if (reconciled.length < RECONCILED_WALLETS.length) return null
+  return Math.max(...reconciled.map(({ ageSeconds }) => ageSeconds))
 }
 
 async function overduePayments(pool: Pool, finality: NetworkFinality): Promise<readonly string[]> {
@@ -104,7 +127,8 @@ function openLines({ open, overdue }: Status): readonly string[] {
   ]
 }
 
-function walletLines({ wallets, gas }: Status): readonly string[] {
+function walletLines(status: Status): readonly string[] {
+  const { wallets, gas, addresses } = status
   const { treasury, received, spend, signed, exceptions } = wallets
   const unexplained = exceptions.treasury + exceptions.spend
   return [
@@ -112,9 +136,15 @@ function walletLines({ wallets, gas }: Status): readonly string[] {
     row('  treasury', treasury, `, ${decimal(received)} in transit`),
     row('  spend', spend, `, ${decimal(signed)} signed for sellers`),
     ...(gas ? [`  gas ${gas.balanceGwei} gwei on chain${gas.low ? ', which is LOW' : ''}`] : []),
+    ...Object.entries(addresses).map(([name, at]) => `  ${`address of ${name}`.padEnd(22)} ${at}`),
     unexplained === 0n
-      ? 'Ledger and chain agree, as of the last check.'
+      ? agreement(status)
       : `${unexplained} difference(s) from the chain: npm run ledger -- exceptions`,
     '',
   ]
 }
+
+const agreement = ({ reconciledSeconds: seconds }: Status): string =>
+  seconds === null
+    ? 'Ledger and chain were never compared: a process with jobs does so once RPC_URL responds.'
+    : `Ledger and chain agreed ${age(seconds)} ago.`

@@ -40,7 +40,7 @@ describe('npm run payments', () => {
   const say = async (...args: string[]): Promise<{ code: number; said: string }> => {
     let said = ''
     const code = await paymentsCommand(
-      { finality: 1n },
+      { finality: 1n, addresses: async () => ({ gas: '0xgas' }) },
       async () => database.pool,
       args,
       (text) => {
@@ -126,6 +126,20 @@ describe('npm run payments', () => {
     expect(said).to.match(/^Payments to sellers are running\.\n/)
     expect(said).to.match(/No payment is open\./)
     expect((await say('list')).said).to.equal('None.\n')
+  })
+
+  it('shows the addresses of the wallets, and when they were last compared', async () => {
+    const before = (await say('status')).said
+    expect(cut(before)).to.include('\n address of gas 0xgas\n')
+    expect(before).to.include('Ledger and chain were never compared')
+    await database.admin.query(
+      `INSERT INTO hub.reconciliation (wallet, address, from_block, to_block, block_hash,
+         block_time, chain_balance, ledger_balance, transfers, matched, pending, exceptions, at)
+       SELECT w, '0x' || repeat('5', 40), 1, 2, '0x' || repeat('6', 64), now(), 0, 0, 0, 0, 0, 0,
+         now() - interval '3 minutes'
+       FROM unnest(ARRAY['treasury', 'spend']) w`,
+    )
+    expect((await say('status')).said).to.match(/\nLedger and chain agreed 3 min\S* ago\.\n/)
   })
 
   it('shows open and sent payments in dollars', async () => {
