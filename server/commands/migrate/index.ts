@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg'
 import { migratePlugins, migrationSources } from '../../../core/catalog/services/open-plugin.ts'
 import { type Config, ConfigError } from '../../../core/config.ts'
 import { openLogins, servingUrl } from '../../../core/db/logins.ts'
@@ -26,6 +27,8 @@ export const migrateCommand = (deps: MigrateDeps, args: readonly string[]): Prom
     write: deps.write,
     connect: () => Promise.reject(new Error('migrate opens its own connections')),
   })
+
+const INSUFFICIENT_PRIVILEGE = '42501'
 
 const programOf = (deps: MigrateDeps): Program => ({
   name: 'migrate',
@@ -69,14 +72,23 @@ async function apply(deps: MigrateDeps): Promise<number> {
     { url: ownerOf(deps), cluster, distributes: true },
     (text) => void write(`${text}\n`),
   )
-  if (!ownerUrl) throw new ConfigError('This login does not own the database: use its owner.')
+  if (!ownerUrl) throw new ConfigError(NOT_OWNER)
   await migratePlugins(plugins, ownerUrl)
   await write(`The database is ready. Start the hub with:\nDATABASE_URL=${servingUrl(ownerUrl)}\n`)
   return 0
 }
 
-async function readPlan(deps: MigrateDeps) {
-  const url = ownerOf(deps)
+const NOT_OWNER =
+  'This login does not own the database: set DATABASE_OWNER_URL to the login of its owner.'
+
+/** @throws ConfigError if the login may not read the list of migrations */
+const readPlan = (deps: MigrateDeps) =>
+  readPlanAs(ownerOf(deps), deps).catch((error: unknown) => {
+    if (!(error instanceof DatabaseError) || error.code !== INSUFFICIENT_PRIVILEGE) throw error
+    throw new ConfigError(NOT_OWNER, { cause: error })
+  })
+
+async function readPlanAs(url: string, deps: MigrateDeps) {
   const hub = await planMigrations(url)
   const pending = [...hub.pending]
   for (const source of migrationSources(deps.plugins)) {

@@ -98,7 +98,8 @@ async function overduePayments(pool: Pool, finality: NetworkFinality): Promise<r
 
 function heading({ paused, author, reason, at, today }: Status): readonly string[] {
   const state = paused ? 'are PAUSED' : 'are running'
-  const by = at === null ? '' : `, since ${at.toISOString()} by ${author}: ${reason}`
+  const why = reason?.replace(/\.$/, '')
+  const by = at === null ? '' : `, since ${at.toISOString()} by ${author}: ${why}`
   return [
     `Payments to sellers ${state}${by}.`,
     '',

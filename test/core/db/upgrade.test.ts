@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { readConfig } from '../../../core/config.ts'
+import { openLogins } from '../../../core/db/logins.ts'
 import { migrate } from '../../../core/db/migrate.ts'
 import { migrationKind } from '../../../core/db/migration-kind.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
@@ -56,6 +57,19 @@ describe('an upgrade from the oldest supported state', () => {
     expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
     expect((await command('status'))[0]).to.equal(0)
     expect((await command('plan'))[1]).to.equal('Nothing is pending.\n')
+  })
+
+  it('is refused in one sentence to a login that does not own the database', async () => {
+    const { url } = await openLogins({ url: database.url })
+    expect(url).not.to.equal(database.url)
+    const config = readConfig({ DATABASE_URL: url })
+    for (const name of ['plan', 'status', 'apply']) {
+      const told = migrateCommand({ config, plugins: [], write: () => {} }, [name])
+      const { message } = (await told.catch((error: Error) => error)) as Error
+      expect(message, name).to.match(
+        /^This login does not own the database: set DATABASE_OWNER_URL/,
+      )
+    }
   })
 
   it('is refused if the database is newer than this version', async () => {
