@@ -6,7 +6,7 @@ import { fuzzedValue, type Schema } from './values.ts'
 export interface FuzzOptions {
   readonly url: string
   readonly document: Document
-  /** API keys used in requests. */
+  /** API keys and session cookies used in requests. */
   readonly keys: readonly string[]
   /** Known ids for path parameters; ids found in responses are added. */
   readonly known: readonly string[]
@@ -137,6 +137,12 @@ class KnownIds {
 const textOf = (schema: Schema): fc.Arbitrary<string> =>
   fuzzedValue(schema).map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
 
+/** Sends the cookie of a session as browsers do, with the origin of the hub. */
+const credentialsOf = (key: string | undefined, origin: string) =>
+  key?.startsWith('hub_session=')
+    ? { cookie: key, origin }
+    : key !== undefined && { authorization: `Bearer ${key}` }
+
 async function ask(
   url: string,
   method: string,
@@ -158,7 +164,7 @@ async function ask(
     headers: {
       // A different network per request, so that rate limits do not apply.
       'x-forwarded-for': `10.${network >> 8}.${network & 255}.1`,
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...credentialsOf(key, asked.origin),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     body: body === undefined ? null : JSON.stringify(body),

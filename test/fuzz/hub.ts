@@ -1,6 +1,7 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { usd } from '../../core/money.ts'
+import { createVisitor } from '../server/staff/fixture.ts'
 import { ask } from '../support/ask.ts'
 import type { TestHub } from '../support/hub.ts'
 import { readOpenApi } from '../support/openapi.ts'
@@ -30,11 +31,14 @@ export async function fuzzHub(hub: TestHub, seed: number, seconds: number): Prom
   const [{ apiKey }] = agents as [(typeof agents)[0]]
   const called = await ask(hub.url, '/proxy/echo/say', { key: apiKey, body: { words: 'a' } })
   const child = await ask(hub.url, '/v1/keys', { key: apiKey, body: {} })
+  const sessions = await Promise.all(
+    ['finance', 'auditor', 'none'].map((role) => openSessionOf(hub, admin.apiKey, role)),
+  )
   const { body } = await readOpenApi(hub.url)
   return fuzz({
     url: hub.url,
     document: body as unknown as Document,
-    keys: [admin.apiKey, admin.apiKey, ...agents.map((agent) => agent.apiKey)],
+    keys: [admin.apiKey, admin.apiKey, ...sessions, ...agents.map((agent) => agent.apiKey)],
     known: [
       'echo',
       'analysis',
@@ -47,4 +51,14 @@ export async function fuzzHub(hub: TestHub, seed: number, seconds: number): Prom
     runs: RUNS,
     milliseconds: seconds * 1_000,
   })
+}
+
+/** Signs somebody in, with a role if there is one. @returns the session cookie */
+async function openSessionOf(hub: TestHub, adminKey: string, role: string): Promise<string> {
+  const { email, cookie } = await createVisitor(hub, `${role}@fuzz.example`)
+  if (role === 'none') return cookie
+  const grant = { name: email, role, reason: 'works here' }
+  const { status, text } = await ask(hub.url, '/v1/admin/roles', { key: adminKey, body: grant })
+  if (status !== 201) throw new Error(text)
+  return cookie
 }
