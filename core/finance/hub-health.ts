@@ -105,7 +105,7 @@ export async function readHubHealth(
       ...ageCheck('verification', 'new entries', soundAge, LIMITS.verified),
       ...(verification !== undefined && verification.failures.length > 0 && { isGood: false }),
     },
-    ...operatingChecks(operating),
+    ...operatingChecks(operating, wallets),
     { area: 'indexes', name: 'invalid', isGood: invalid === 0, value: invalid, unit: 'count' },
     { area: 'indexes', name: 'size of all', isGood: true, value: bytes ?? 0, unit: 'bytes' },
   ]
@@ -143,10 +143,14 @@ function ageCheck(
   return { area, name, isGood: value !== null && value <= limit, value, unit: 'seconds' }
 }
 
-const operatingChecks = (found: OperatingFigures): readonly HealthCheck[] => [
-  ...found.reconciled.map(({ wallet, ageSeconds }) =>
-    ageCheck('reconciliation', wallet, ageSeconds, LIMITS.reconciled),
-  ),
+const operatingChecks = (
+  found: OperatingFigures,
+  wallets: readonly WalletName[],
+): readonly HealthCheck[] => [
+  ...wallets.map((wallet) => {
+    const done = found.reconciled.find((each) => each.wallet === wallet)
+    return ageCheck('reconciliation', wallet, done?.ageSeconds ?? null, LIMITS.reconciled)
+  }),
   {
     area: 'reconciliation',
     name: 'open exceptions',

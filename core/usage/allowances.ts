@@ -110,7 +110,8 @@ export function limitReached(
   resetsAt?: Date,
 ): Fault {
   const [span, advice] = LIMIT_TEXTS[scope]
-  const detail = `This call costs ${price} microdollars; ${keyId} may spend ${cap} ${span}.`
+  const limit = `${keyId} may spend ${cap} microdollars ${span}`
+  const detail = `This call costs ${price} microdollars; ${limit}.`
   const amounts = { limit_microdollars: json(cap), price_microdollars: json(price) }
   const reset = resetsAt && { resets_at: resetsAt.toISOString() }
   const extras = { key_id: keyId, scope, ...amounts, ...reset }

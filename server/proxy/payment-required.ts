@@ -66,7 +66,7 @@ export async function paymentRequired(
     next_steps: nextSteps(ways),
   }
   const code = hasKey && refused === undefined ? 'insufficient_credits' : 'payment_required'
-  const has = hasKey ? ` ${available} are available.` : ''
+  const has = hasKey ? ` ${available} microdollars are available.` : ''
   const gas = hasMinimum ? minimumText(minimum, isBelowMinimum) : ''
   const most = priced.metered ? 'at most ' : ''
   const detail = `This call costs ${most}${price} microdollars.${has}${gas}`

@@ -1,6 +1,7 @@
 import { FAULTS, type Fault } from '../../core/errors.ts'
 import { guidanceFor } from '../../core/guidance.ts'
 import type { InputError } from '../rest/input-errors.ts'
+import { formatDollars } from './format.ts'
 import { type Html, type HtmlPart, html } from './html.ts'
 import type { PageContent } from './layout.ts'
 import type { Submission } from './page.ts'
@@ -33,10 +34,9 @@ export function formError(fault: Fault, { act, errors }: Submission, page: Html)
 <a href="#${act}-${field}">highlighted fields</a>.</p>`,
     )
   }
-  const advice = fault.message === FAULTS[fault.code][2] ? '' : ` ${adviceFor(fault)}`
   return flashMessage(
     'bad',
-    html`<p><strong>${FAULTS[fault.code][1]}.</strong> ${detailOf(fault)}${advice}</p>
+    html`<p><strong>${FAULTS[fault.code][1]}.</strong> ${sentencesFor(fault)}</p>
 <p class="small muted">Code ${errorCodeLink(fault)}</p>`,
   )
 }
@@ -44,9 +44,29 @@ export function formError(fault: Fault, { act, errors }: Submission, page: Html)
 const errorCodeLink = ({ code }: Fault): Html =>
   html`<a href="/docs/problems/${code}"><code>${code}</code></a>`
 
-/** Advice of the error code; none if it only points at fields of the JSON response. */
-const adviceFor = ({ code }: Fault): string =>
-  FAULTS[code][2].startsWith('See ') ? '' : FAULTS[code][2]
+/** Texts for programs: they name routes, headers, or members of a response. */
+const FOR_PROGRAMS = /\/v1\/|\/docs\b|PAYMENT-|Content-Type|Authorization|escapes|^See /
+const ADD_CREDITS = html`<a href="/topup">Add credits</a>, or choose another key.`
+/** Advice for people, if that of the code is for programs. */
+const ADVICE: Readonly<Record<string, HtmlPart>> = {
+  payment_required: ADD_CREDITS,
+  insufficient_credits: ADD_CREDITS,
+}
+/** Details for people where a fault has none of its own. */
+const DETAILS: Readonly<Record<string, string>> = {
+  not_found: 'Nothing is at this address.',
+  malformed_path: 'No page has an address with these characters.',
+}
+
+/** What happened and what to do, in words for people. */
+function sentencesFor(fault: Fault): Html {
+  const text = FAULTS[fault.code][2]
+  const isForPrograms = STAFF_CODES.has(fault.code) || FOR_PROGRAMS.test(text)
+  const advice = ADVICE[fault.code] ?? (isForPrograms ? undefined : text)
+  const title = isForPrograms && advice === undefined ? `${FAULTS[fault.code][1]}.` : undefined
+  const detail = fault.message === text ? (DETAILS[fault.code] ?? title) : detailOf(fault)
+  return html`${detail} ${advice}`
+}
 
 const nextStep = ({ code, money }: Fault): string =>
   money === 'unconfirmed' ? guidanceFor(code, money).advice : 'Try again in a moment.'
@@ -57,18 +77,25 @@ export function fieldErrors({ extras }: Fault): Readonly<Record<string, string>>
   return Object.fromEntries(
     issues.map(({ path, message }) => {
       const name = path.split('/').findLast((segment) => !/^\d*$/.test(segment)) ?? ''
-      return [name.replace(/_microdollars$/, ''), message.replace(`${name}: `, '')]
+      return [name.replace(/_microdollars$/, ''), withoutPrefix(message, `${name}: `)]
     }),
   )
 }
 
-/** Message of a fault for people, which names fields instead of JSON pointers. */
+const withoutPrefix = (text: string, prefix: string): string =>
+  text.startsWith(prefix) ? text.slice(prefix.length) : text
+
+/** Message of a fault for people: with dollars, and names of fields instead of JSON pointers. */
 function detailOf(fault: Fault): string {
   const errors = Object.entries(fieldErrors(fault))
-  if (!fault.message.startsWith('/') || errors.length === 0) return fault.message
+  if (!fault.message.startsWith('/') || errors.length === 0) {
+    return fault.message.replaceAll(/\b(\d+) microdollars/g, (_, n: string) => dollarsOf(n))
+  }
   const sentences = errors.map(([name, message]) => `“${name.replaceAll('_', ' ')}”: ${message}.`)
   return sentences.join(' ')
 }
+
+const dollarsOf = (amount: string): string => formatDollars(BigInt(amount))
 
 interface FailedRequest {
   readonly requestId: string
@@ -125,7 +152,7 @@ export function errorPage(fault: Fault, request: FailedRequest): PageContent {
     main: html`<h1>${title}</h1><p class="lead">${
       fault.status >= 500
         ? `The error is on our side and has been logged. ${nextStep(fault)}`
-        : detailOf(fault)
+        : sentencesFor(fault)
     }</p>
 <p>You were not charged. Error code: ${errorCodeLink(fault)}${
       fault.status >= 500 && html`, request id: <code>${request.requestId}</code>`

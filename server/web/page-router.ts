@@ -9,22 +9,22 @@ import { requestIdOf } from '../http/exchange.ts'
 import { markPublic } from '../http/finalize-response.ts'
 import { readForm } from '../http/form-body.ts'
 import { assertDecodable } from '../http/malformed.ts'
-import { faultHeaders, reportFault, toFault } from '../http/problem.ts'
+import { faultHeaders, methodNotAllowed, reportFault, toFault } from '../http/problem.ts'
 import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
 import { assertSameOrigin, type SessionDeps, sessionFromCookie } from '../rest/authentication.ts'
 import type { InProcessApi, InProcessCaller } from '../rest/in-process.ts'
 import { dataAsOf } from '../rest/recent.ts'
 import { assertNames, parse } from '../rest/route.ts'
-import { findAsset } from './assets.ts'
 import { DataAge } from './data-age.ts'
 import { type Html, html } from './html.ts'
 import { CSP, layout, type PageContent, type Site } from './layout.ts'
 import { errorPage, fieldErrors, formError, secretBox, successMessage } from './messages.ts'
-import type { AnyPage, FileContent, PageRequest, Submission } from './page.ts'
+import type { AnyPage, PageRequest, Submission } from './page.ts'
 import { withRoleNote } from './role-note.ts'
 import { setSecretCookie, takeSecretCookie } from './secret-cookie.ts'
-import { type SiteFile, type SiteFileDeps, siteFiles } from './site-files.ts'
+import { sendAsset, sendFile, sendSiteFile } from './send-files.ts'
+import { type SiteFileDeps, siteFiles } from './site-files.ts'
 import { dropKeptForm, keepForm, readKeptForm } from './submission-cookie.ts'
 import { readVisitor, type Visitor, type VisitorDeps } from './visitor.ts'
 
@@ -42,8 +42,10 @@ export const SIGN_IN_AGAIN = '/sign-in/again'
 const STAFF_PAGE = /^\/(?:finance|admin)(?:\/|$)/
 /** Public pages are fresh for 15 s, then revalidated in the background for up to 60 s more. */
 const BRIEFLY_CACHED = 'public, max-age=15, stale-while-revalidate=60'
-const IMMUTABLE = 'public, max-age=31536000, immutable'
 const SEE_OTHER = 303
+const OTHER_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
+/** Path of this site that ends in slashes, which no page does. */
+const TRAILING_SLASH = /^(\/\w[\w./~%@:-]*?)\/+$/
 
 /** Serves the pages and their assets. Errors are rendered as a page if the client is a browser. */
 export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Middleware {
@@ -54,6 +56,9 @@ export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Mid
     const path = each.path.replaceAll(/\{(\w+)\}/g, ':$1')
     router.get(path, (ctx) => showPage(ctx, each, deps))
     if (each.actions) router.post(path, (ctx) => handleForm(ctx, each, deps))
+    router.register(path, OTHER_METHODS, (ctx: Context) => {
+      throw methodNotAllowed(ctx.path, each.actions ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD'])
+    })
   }
   const routes = router.routes() as unknown as Middleware
   const serve: Middleware = async (ctx, next) => {
@@ -62,6 +67,8 @@ export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Mid
   }
   return async (ctx, next) => {
     if (!expectsPage(ctx)) return serve(ctx, next)
+    const [, withoutSlash] = ctx.method === 'GET' ? (TRAILING_SLASH.exec(ctx.path) ?? []) : []
+    if (withoutSlash !== undefined) return ctx.redirect(`${withoutSlash}${ctx.search}`)
     try {
       await serve(ctx, next)
     } catch (error) {
@@ -272,23 +279,4 @@ function sendPage(ctx: Context, content: PageContent, site: Site, visitor?: Visi
   ctx.set('Content-Security-Policy', CSP)
   // With `no-referrer`, browsers send `Origin: null` with forms: the same-origin check rejects it.
   ctx.set('Referrer-Policy', 'same-origin')
-}
-
-function sendFile(ctx: Context, { file, type, text }: FileContent): void {
-  ctx.body = Buffer.from(text)
-  ctx.type = type
-  ctx.attachment(file)
-}
-
-async function sendSiteFile(ctx: Context, { type, cacheSeconds, read }: SiteFile): Promise<void> {
-  markPublic(ctx)
-  ctx.body = await read()
-  ctx.set({ 'Content-Type': type, 'Cache-Control': `public, max-age=${cacheSeconds}` })
-}
-
-function sendAsset(ctx: Context): void {
-  const asset = findAsset(ctx.path)
-  if (!asset) throw new Fault('not_found')
-  ctx.body = asset.bytes
-  ctx.set({ 'Content-Type': asset.type, 'Cache-Control': IMMUTABLE })
 }

@@ -39,7 +39,8 @@ interface Reply {
   readonly ms: number
 }
 
-const SLOW_MS = 15_000
+/** A page that takes longer hangs; machines of tests may be slow. */
+const SLOW_MS = 60_000
 const PAGES_PER_TEMPLATE = 2
 /** What no page shows: values of programs, and words of validators and databases. */
 const MACHINE_TEXT = new RegExp(
@@ -135,6 +136,7 @@ async function sendRequest(
       ...headers,
     },
     body: body ?? null,
+    reset: true, // a stored connection may close just before it is used
     signal: AbortSignal.timeout(SLOW_MS * 2),
   }).catch((error: unknown) => error as Error)
   if (response instanceof Error) {

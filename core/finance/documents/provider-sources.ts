@@ -125,7 +125,10 @@ export const earningsSource: ReadSource = async ({ pool, clock }, principals, su
     'SELECT owner FROM hub.provider WHERE id = $1 AND owner = ANY ($2)',
     [provider, principals],
   )
-  if (!rows[0]) throw new Fault('not_found', 'You have no such provider.')
+  if (!rows[0]) {
+    const detail = provider === '' ? 'You have sold nothing yet.' : 'You have no such provider.'
+    throw new Fault('not_found', detail)
+  }
   const { from, to } = parsePastMonth(month, clock)
   const sums = await readPeriodSums(pool, provider, { from, to })
   const services = [...Map.groupBy(sums, ({ service }) => service)].filter(([, shards]) =>

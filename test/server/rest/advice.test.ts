@@ -123,7 +123,9 @@ describe('the advice of a problem', function () {
       ]) {
         const { body } = refused
         expect(body).to.include({ code: 'key_limit_reached', scope, limit_microdollars: 50 })
-        expect(body['detail']).to.match(/^This call costs 100 microdollars; key_\w+ may spend 50 /)
+        expect(body['detail']).to.match(
+          /^This call costs 100 microdollars; key_\w+ may spend 50 microdollars /,
+        )
         expect(body['resets_at'] !== undefined, scope).to.equal(scope === 'day')
       }
     }
@@ -150,7 +152,9 @@ describe('the advice of a problem', function () {
       for (const query of ['', '?dry_run']) {
         const { body } = await buy({}, { key }, query)
         expect(body).to.include({ code: 'insufficient_credits', price_microdollars: 10_000 })
-        expect(body['detail']).to.equal('This call costs 10000 microdollars. 0 are available.')
+        expect(body['detail']).to.equal(
+          'This call costs 10000 microdollars. 0 microdollars are available.',
+        )
         expect(body['advice']).to.equal('Buy credits: POST /v1/credits/purchase.')
       }
       const args = { url: weather(), max_price_usd: '0.05' }

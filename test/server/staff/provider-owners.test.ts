@@ -141,6 +141,7 @@ describe('a plugin provider', () => {
     expect(stateOf('indexes')).to.deep.equal([true, true])
     expect(stateOf('shards').length).to.be.greaterThan(0)
     expect(stateOf('verification'), 'no job has verified the ledger').to.deep.equal([false])
+    expect(stateOf('reconciliation'), 'of no wallet yet').to.deep.equal([false, false, true])
     const { admin: owner } = hub().database
     await owner.query(
       `INSERT INTO hub.job_run (job, succeeded_at, failing_since, duration_ms, period_seconds)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { ask } from '../../support/ask.ts'
+import { ask, askRaw } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 import { signInByOutbox } from './account-fixture.ts'
@@ -79,6 +79,7 @@ describe('pages of the hub', () => {
     const undecodable = await open('/provider/%ff', { cookie })
     expect(undecodable.status).to.equal(400)
     expect(undecodable.text).to.include('<h1>Malformed path</h1>')
+    expect(undecodable.text).to.include('No page has an address with these characters.')
     const lost = await open('/provider/nowhere', { cookie })
     expect(lost.text).to.include('href="/provider">Go to what you sell')
   })
@@ -104,6 +105,26 @@ describe('pages of the hub', () => {
     })
     const { text } = await open(`/go?q=${call}`, { cookie: bob.cookie })
     expect(text).to.include('Go to').and.not.to.include(`/calls/${call}`)
+  })
+
+  it('redirect from a trailing slash within the site, and refuse other methods', async () => {
+    for (const [path, place] of Object.entries({
+      '/docs/': '/docs',
+      '/services/?q=a': '/services?q=a',
+      '/docs/problems//': '/docs/problems',
+    })) {
+      const { status, headers } = await open(path)
+      expect([status, headers['location']], path).to.deep.equal([302, place])
+    }
+    for (const path of ['//evil.example/', '/\\evil.example/', '/%2f/']) {
+      const text = await askRaw(hub().url, [`GET ${path} HTTP/1.1`, 'Accept: text/html'])
+      expect(text, path)
+        .to.match(/^HTTP.1.1 4/)
+        .and.not.match(/^location:/im)
+    }
+    const refused = await ask(hub().url, '/services', { method: 'DELETE' })
+    expect(refused.status).to.equal(405)
+    expect(refused.headers['allow']).to.equal('GET, HEAD')
   })
 
   it('redirect signed-in visitors from the sign-in page, whatever the form contains', async () => {

@@ -33,6 +33,17 @@ describe('pages with forms that a role may not use', () => {
     expect(await noteOn('/admin', fay.cookie)).to.deep.equal(['finance', 'admin'])
   })
 
+  it('say what a month looks like if a form of finance got another text', async () => {
+    const fay = await createStaff(hub(), admin, 'fred@house.example', 'finance')
+    const wrong = { month: '2026-13', price: '3000', source: 'x', reason: 'a test' }
+    const type = 'application/x-www-form-urlencoded'
+    const headers = { accept: 'text/html', 'content-type': type }
+    const body = new URLSearchParams({ act: 'revalue', ...wrong }).toString()
+    const { status, text } = await fay.ask('/finance/conversion', { body, headers })
+    expect(status).to.equal(422)
+    expect(text).to.include('Enter a month, such as 2026-11.')
+  })
+
   it('verify the audit log for an auditor, whose page has no such note', async () => {
     const { cookie } = await createVisitor(hub(), 'auditor@house.example')
     const type = 'application/x-www-form-urlencoded'

@@ -140,7 +140,8 @@ describe('the page that calls an endpoint', function () {
     const { person, keyId } = await personWithKey('empty@example.test', usd('0.00005'))
     const { status, text } = await submit(person, { 'in-words': 'hello', key: keyId })
     expect(status).to.equal(402)
-    expect(text).to.include('href="/topup"').and.to.include('role="alert"')
+    expect(text).to.include('role="alert"').and.to.include('This call costs $0.0001.')
+    expect(text).to.include('$0.00005 are available. <a href="/topup">Add credits</a>')
   })
 
   it('calls only with keys of the visitor, within their limits', async () => {

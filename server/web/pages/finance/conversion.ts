@@ -22,6 +22,7 @@ import {
 } from './components.ts'
 
 const PATH = '/finance/conversion'
+const MONTH = /^20\d\d-(?:0[1-9]|1[0-2])$/
 
 /** `/finance/conversion`: ETH, its value, what gas cost, and the revaluation of a month. */
 export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
@@ -30,7 +31,7 @@ export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     actions: {
       revalue: formAction({
         fields: z.object({
-          month: z.string().trim().max(7),
+          month: z.string().trim().regex(MONTH, 'enter a month, such as 2026-11'),
           price: requiredDollars,
           source: z.string().trim().min(1, 'enter where you read the price').max(200),
           reason,
