@@ -62,10 +62,17 @@ const DETAILS: Readonly<Record<string, string>> = {
 function sentencesFor(fault: Fault): Html {
   const text = FAULTS[fault.code][2]
   const isForPrograms = STAFF_CODES.has(fault.code) || FOR_PROGRAMS.test(text)
-  const advice = ADVICE[fault.code] ?? (isForPrograms ? undefined : text)
+  const advice = ADVICE[fault.code] ?? (isForPrograms ? undefined : withSeconds(text, fault))
   const title = isForPrograms && advice === undefined ? `${FAULTS[fault.code][1]}.` : undefined
   const detail = fault.message === text ? (DETAILS[fault.code] ?? title) : detailOf(fault)
   return html`${detail} ${advice}`
+}
+
+/** Says how long to wait, instead of naming the header that says so. */
+function withSeconds(advice: string, { code, headers }: Fault): string {
+  const seconds = headers['Retry-After'] ?? String(guidanceFor(code, 'none').retryAfter ?? 0)
+  const unit = seconds === '1' ? 'second' : 'seconds'
+  return advice.replace('the seconds given in Retry-After', `${seconds} ${unit}`)
 }
 
 const nextStep = ({ code, money }: Fault): string =>

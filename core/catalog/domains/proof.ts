@@ -3,12 +3,8 @@ import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
-import {
-  type FoundProof,
-  findProof,
-  type OwnershipDeps,
-  proofTokens,
-} from '../listings/ownership.ts'
+import { type FoundProof, findProof, type MissingProof } from '../listings/find-proof.ts'
+import { type OwnershipDeps, proofTokens } from '../listings/ownership.ts'
 import { isReserved } from '../services/declaration.ts'
 import { DOMAIN_COLUMNS, type Domain, findDomain, lockHost } from './store.ts'
 
@@ -52,9 +48,23 @@ export async function verifyDomain(
       headers: { 'Retry-After': `${ATTEMPT_INTERVAL_SECONDS}` },
     })
   }
-  const proof = await findProof(deps, domain.origin, tokensOf(deps, domain))
-  if (!proof) throw new Fault('domain_not_proven')
+  const search = await findProof(deps, domain.origin, tokensOf(deps, domain))
+  const { proof } = search
+  if (!proof) throw notProven(search.missing)
   return inTransaction(pool, (client) => assignHost(client, domain, proof))
+}
+
+const PLACES: Readonly<Record<MissingProof['method'], string>> = {
+  file: 'File',
+  meta: 'Meta tag',
+  dns: 'DNS record',
+}
+
+/** Says what the hub saw in each place. */
+function notProven(missing: readonly MissingProof[]): Fault {
+  const seen = missing.map(({ method, problem }) => `${PLACES[method]}: ${problem}`)
+  const detail = `The token was not found. ${seen.join(' ')}`
+  return new Fault('domain_not_proven', detail, { extras: { missing } })
 }
 
 /** Assigns a host, with its slug, to the owner who has proven it. */
@@ -132,7 +142,7 @@ export async function recheckDomains(deps: OwnershipDeps): Promise<readonly stri
 }
 
 async function recheck(deps: OwnershipDeps, domain: Domain): Promise<string | undefined> {
-  const proof = await findProof(deps, domain.origin, tokensOf(deps, domain))
+  const { proof } = await findProof(deps, domain.origin, tokensOf(deps, domain))
   const { rows } = await recordCheck(deps.pool, domain.id, proof)
   return rows[0]?.state === 'expired' && domain.slug !== null ? domain.slug : undefined
 }

@@ -6,7 +6,7 @@ import { prefixedId } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { earningsOf } from '../../ledger/postings.ts'
 import { ensureProvider } from '../../providers/providers.ts'
-import type { ProofMethod } from '../listings/ownership.ts'
+import type { ProofMethod } from '../listings/find-proof.ts'
 import type { ReviewRules } from '../review/versions.ts'
 import { defaultTexts, recordDomainVersion, withdrawDomainVersion } from './versions.ts'
 

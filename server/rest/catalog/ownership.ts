@@ -4,12 +4,14 @@ import {
   type UrlRules,
 } from '../../../core/catalog/listings/discovery/canonical-url.ts'
 import {
-  findHostOwner,
   findProof,
-  type OwnershipDeps,
   PROOF_FILE,
   PROOF_LABEL,
   PROOF_NAME,
+} from '../../../core/catalog/listings/find-proof.ts'
+import {
+  findHostOwner,
+  type OwnershipDeps,
   proofTokens,
   recordHostOwner,
   setOptOut,
@@ -27,7 +29,14 @@ const Ownership = z.object({
   proven: z.boolean(),
   method: z.enum(['file', 'meta', 'dns']).nullable(),
   token: z.string(),
-  ways: z.array(z.object({ method: z.string(), where: z.string(), content: z.string() })),
+  ways: z.array(
+    z.object({
+      method: z.string(),
+      where: z.string(),
+      content: z.string(),
+      problem: z.string().nullable().meta({ description: 'What the hub saw there just now.' }),
+    }),
+  ),
 })
 
 const OptOut = z.strictObject({
@@ -52,10 +61,15 @@ export const ownershipRoutes = (
       const origin = parseOrigin(request.body.host, deps.rules, '/host')
       const { hostname: host } = new URL(origin)
       const tokens = proofTokens(deps.proofKeys, principal, host)
-      const proof = await findProof(deps, origin, tokens)
+      const search = await findProof(deps, origin, tokens)
+      const { proof } = search
       if (proof) await recordHostOwner(deps.pool, host, principal, proof.method)
       const [{ token }] = tokens
-      const ways = proofOptions(origin, host, token)
+      const missing = search.proof ? [] : search.missing
+      const ways = proofOptions(origin, host, token).map((way) => {
+        const { problem = null } = missing.find(({ method }) => method === way.method) ?? {}
+        return { ...way, problem }
+      })
       const method = proof?.method ?? null
       return { body: { host, proven: proof !== undefined, method, token, ways } }
     },

@@ -33,6 +33,12 @@ describe('owners of domains', () => {
     expect(again['domain_id'], 'registered again, it is the same').to.equal(made['domain_id'])
     const early = await verify(made['domain_id'])
     expect([early.status, early.body['code']]).to.deep.equal([409, 'domain_not_proven'])
+    expect(early.body['detail'], 'what the hub saw').to.include('File: The site answered 404.')
+    expect((early.body['missing'] as Body[]).map(({ method }) => method)).to.deep.equal([
+      'file',
+      'meta',
+      'dns',
+    ])
     expect((await send('GET', '/proxy/the-owner/fetch')).body['code']).to.equal('service_not_found')
   })
 

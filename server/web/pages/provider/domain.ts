@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import type { MissingProof } from '../../../../core/catalog/listings/find-proof.ts'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
+import { Fault } from '../../../../core/errors.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { EarningJson } from '../../../rest/provider/domains/earnings.ts'
 import type { DomainDetailJson } from '../../../rest/provider/domains/index.ts'
@@ -10,7 +12,7 @@ import { form, formFields } from '../../form.ts'
 import { confirmedCheckbox } from '../../form-schemas.ts'
 import { alignedColumn, formatCount, formatDollars, formatTime, lastDays } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { emptyState } from '../../messages.ts'
+import { emptyState, flashMessage } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import {
   type AnyPage,
@@ -31,8 +33,14 @@ const DAYS = 30
 const ACTIONS: Readonly<Record<string, FormAction>> = {
   verify: formAction({
     run: async ({ api, params, path }) => {
-      await api('POST /v1/domains/{id}/verify', { params })
-      return { to: `${path}?done=verified` }
+      try {
+        await api('POST /v1/domains/{id}/verify', { params })
+        return { to: `${path}?done=verified` }
+      } catch (error) {
+        const missing = error instanceof Fault && error.extras['missing']
+        if (!missing) throw error
+        return { message: missingProofs(missing as readonly MissingProof[]) }
+      }
     },
   }),
   change: formAction({
@@ -115,10 +123,31 @@ const earningsOf = async ({ api, params }: PageRequest, now: Date, by: string, l
 const reviewPart = ({ review }: DomainDetailJson): Html | undefined =>
   reviewNotice(review, form({ act: 'withdraw', submit: 'Withdraw texts', kind: 'plain' }))
 
+/** Message that says what the hub saw in each place of the proof. */
+const missingProofs = (missing: readonly MissingProof[]): Html =>
+  flashMessage(
+    'bad',
+    html`<p><strong>Not verified.</strong> We did not find the token:</p><ul>${missing.map(
+      ({ method, problem }) => html`<li>${PROOF_METHODS[method] ?? method}: ${problem}</li>`,
+    )}</ul><p>Correct one of them, then verify again. A new DNS record may take some minutes to be
+visible.</p>`,
+  )
+
 const PROOF_METHODS: Readonly<Record<string, string>> = {
+  file: 'File',
+  meta: 'Meta tag',
+  dns: 'DNS record',
+}
+
+const PROOF_STEPS: Readonly<Record<string, string>> = {
   file: 'A file at this URL with this content',
   meta: 'A meta tag in the head of the home page',
   dns: 'A DNS TXT record',
+}
+
+const LOST_REASONS: Readonly<Record<string, string>> = {
+  expired: 'We did not find the proof for three days.',
+  transferred: 'Someone else has verified this domain with a proof of their own.',
 }
 
 function proofPart({
@@ -132,11 +161,11 @@ again ${formatTime(next)}.</p>`
   }
   return html`<h2>Prove ownership</h2>${
     state !== 'pending' &&
-    html`<p>We no longer find the proof, or someone else has verified this host.</p>`
+    html`<p>${LOST_REASONS[state]} Its pages are not sold until you verify it again.</p>`
   }<p>Choose one of these. Leave it in place: we check it daily.</p>
 <ol class="steps">${ways.map(
     (way) =>
-      html`<li><p><strong>${PROOF_METHODS[way.method] ?? way.method}</strong></p>
+      html`<li><p><strong>${PROOF_STEPS[way.method] ?? way.method}</strong></p>
 <p class="secret"><code>${way.where}</code></p><p class="secret"><code>${way.content}</code>
 <button type="button" class="plain" data-copy="${way.content}" hidden>Copy</button></p></li>`,
   )}</ol><p>Then verify it:</p>${verify}`

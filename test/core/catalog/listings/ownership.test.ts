@@ -2,12 +2,13 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import nock from 'nock'
-import { findProof, PROOF_FILE, proofToken } from '../../../../core/catalog/listings/ownership.ts'
+import { findProof, PROOF_FILE } from '../../../../core/catalog/listings/find-proof.ts'
+import { proofToken } from '../../../../core/catalog/listings/ownership.ts'
 import { createEgress } from '../../../../core/egress/egress.ts'
 import type { Egress } from '../../../../core/egress/http.ts'
 import { singleKey } from '../../../../core/secret-keys/purpose-keys.ts'
 import { openNameServer } from '../../../support/name-server.ts'
-import { openTestSites, type TestSites } from '../fixture.ts'
+import { openTestSites, type SiteHandler, type TestSites } from '../fixture.ts'
 
 const SECRET = Buffer.alloc(32, 7)
 const ORIGIN = 'http://shop.test'
@@ -41,7 +42,7 @@ describe('the proof of ownership of a host by DNS', () => {
     const resolveTxt = (name: string) => names.resolver.resolveTxt(name)
     const proofKeys = singleKey(SECRET)
     const deps = { pool: {} as never, egress, proofKeys, resolveTxt }
-    return (await findProof(deps, ORIGIN, [{ version: 1, token }]))?.method
+    return (await findProof(deps, ORIGIN, [{ version: 1, token }])).proof?.method
   }
 
   it('is a TXT record of a dedicated name below the host', async () => {
@@ -74,6 +75,54 @@ describe('the proof of ownership of a host by DNS', () => {
     })
   }
 
+  /** What is wrong with file and meta tag, if the host answers so. */
+  const problemsOf = async (site: SiteHandler) => {
+    sites.at('shop.test', site)
+    const deps = { egress, resolveTxt: async () => [] }
+    const search = await findProof(deps, ORIGIN, [{ version: 1, token: TOKEN }])
+    return search.proof ? search.proof.method : search.missing.map(({ problem }) => problem)
+  }
+  const NO_RECORD = `No TXT record of ${NAME} was found.`
+
+  it('is explained, where it is missing, by what the hub saw there', async () => {
+    const moved = await problemsOf((_, response) =>
+      response.writeHead(301, { Location: 'http://www.shop.test/start' }).end(),
+    )
+    const advice =
+      'The site redirects to http://www.shop.test/start, which the hub does not follow. ' +
+      'If your pages are there, add the domain www.shop.test instead.'
+    expect(moved).to.deep.equal([advice, advice, NO_RECORD])
+    const others = await problemsOf((_, response) => response.end('another token'))
+    expect(others).to.deep.equal([
+      'The file has no line that is the token.',
+      'The head of the page has no meta tag agenthub-verification with the token.',
+      NO_RECORD,
+    ])
+    const blocked = await problemsOf((_, response) => response.writeHead(403).end())
+    expect(blocked).to.deep.equal(['The site answered 403.', 'The site answered 403.', NO_RECORD])
+    const gone = await problemsOf((request) => request.socket.destroy())
+    const unreachable = 'The destination could not be reached.'
+    expect(gone).to.deep.equal([unreachable, unreachable, NO_RECORD])
+  })
+
+  it('is found in a home page that is large, or elsewhere on the host', async () => {
+    const meta = `<meta name="agenthub-verification" content="${TOKEN}">`
+    const page = `<head>${meta}</head><body>${'x'.repeat(2_000_000)}</body>`
+    const found = await problemsOf(({ url }, response) => {
+      if (url === '/en/') response.end(page)
+      else if (url === '/') response.writeHead(302, { Location: '/en/' }).end()
+      else response.writeHead(404).end()
+    })
+    expect(found).to.equal('meta')
+  })
+
+  it('is not looked for along an endless chain of redirects', async () => {
+    const [, meta] = await problemsOf(({ url }, response) =>
+      response.writeHead(302, { Location: `${url}x` }).end(),
+    )
+    expect(meta).to.match(/redirects to .*\/xxxx, which the hub does not follow\.$/)
+  })
+
   it('is accepted from the first place that has it, without waiting for slower ones', async () => {
     const front = Promise.withResolvers<ServerResponse>()
     sites.at('shop.test', (request, response) => {
@@ -84,7 +133,7 @@ describe('the proof of ownership of a host by DNS', () => {
     const deps = { pool: {} as never, egress, proofKeys: singleKey(SECRET), resolveTxt }
     const proof = findProof(deps, ORIGIN, [{ version: 1, token: TOKEN }])
     const response = await front.promise
-    expect(await proof).to.deep.equal({ method: 'file', version: 1 })
+    expect((await proof).proof).to.deep.equal({ method: 'file', version: 1 })
     expect(response.closed, 'still open when the proof is found').to.equal(false)
     await once(response, 'close')
   })

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect } from 'chai'
-import { hasMetaToken } from '../../../../core/catalog/listings/ownership.ts'
+import { hasMetaToken } from '../../../../core/catalog/listings/find-proof.ts'
 
 const TOKEN = 'a'.repeat(43)
 const META = `<meta name="agenthub-verification" content="${TOKEN}">`
