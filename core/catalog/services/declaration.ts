@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AnyService, Family, UnitPrice } from '../../plugin/index.ts'
+import type { AnyService, Family, Schema, UnitPrice } from '../../plugin/index.ts'
 import { coveredUnits } from '../../plugin/metered.ts'
 import { pathIssue } from './paths.ts'
 
@@ -49,7 +49,20 @@ const isUnitPrice = (amount: unknown, per: unknown): boolean =>
 /** `unit` is only for metered prices. */
 const Computed = z.looseObject({ max: z.bigint().min(0n), unit: z.undefined().optional() })
 
-/** Constraints on a declaration beyond its TypeScript types. */
+const Price = z.union(
+  [z.bigint().min(0n), Metered, Computed],
+  "must be an amount, such as usd('0.001'), or { max, of }",
+)
+
+/** Schemas of other libraries have other members. */
+const InputSchema = z.custom<Schema<unknown>>(
+  (schema) => isObject(schema) && isObject((schema as { json?: unknown }).json),
+  'must be a schema of agenthub/plugin, such as s.object({})',
+)
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+
+/** Constraints on a declaration, whose author may not have checked its TypeScript types. */
 const Declaration = z.object({
   slug: Slug,
   name: z.string().min(1).max(100),
@@ -60,10 +73,13 @@ const Declaration = z.object({
   freeUnitsPerMonth: z.record(Unit, z.int().min(1).max(1_000_000_000_000)).optional(),
   endpoints: z
     .record(
-      z.string().refine(isRoute, 'METHOD /path'),
+      z.string().refine(isRoute, "must be a method and a path, such as 'POST /count'"),
       z.looseObject({
         summary: z.string().min(1).max(500),
-        price: z.union([z.bigint().min(0n), Metered, Computed]),
+        price: Price,
+        input: InputSchema,
+        output: InputSchema.optional(),
+        handle: z.custom((handle) => typeof handle === 'function', 'must be a function'),
         deadlineSeconds: z.int().min(1).max(300).optional(),
         streams: z.boolean().optional(),
         prepaid: z.boolean().optional(),
@@ -84,7 +100,8 @@ const RESERVED = new Set(['external', 'health', 'mcp', 'v1', 'docs', 'proxy', 'a
  * @throws Error that names the service, the field and the problem
  */
 export function validateService(service: AnyService, privileged = false): AnyService {
-  assertParsed(`service ${service.slug}`, Declaration.safeParse(service))
+  const name = service.slug === undefined ? 'a service' : `service ${service.slug}`
+  assertParsed(name, Declaration.safeParse(service))
   if (!privileged && isReserved(service.slug)) {
     throw new Error(`service ${service.slug}: the slug is reserved`)
   }
@@ -105,5 +122,11 @@ export const isReserved = (slug: string): boolean => RESERVED.has(slug)
 function assertParsed(what: string, { error }: z.ZodSafeParseResult<unknown>): void {
   if (!error) return
   const [issue] = error.issues
-  throw new Error(`${what}: ${issue?.path.join(' → ')}: ${issue?.message ?? 'not valid'}`)
+  throw new Error(`${what}: ${issue?.path.join(' → ')}: ${issue ? textOf(issue) : 'not valid'}`)
+}
+
+/** Message of an issue; that of a key is inside. */
+function textOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? issue.message
+  return /received undefined$/.test(issue.message) ? 'is required' : issue.message
 }

@@ -32,6 +32,7 @@ const packageOf = ({ name, agenthub }: TemplateValues) => ({
   },
   // npm scripts and npx run this Node, because an older one cannot run TypeScript.
   devDependencies: { agenthub, '@types/node': '^24.0.0', node: '^24.0.0', typescript: '>=5.9' },
+  allowScripts: { node: true }, // npm asks for each dependency with an install script
 })
 
 /** TypeScript settings; `preserveSymlinks` treats a linked hub as a package. */

@@ -27,4 +27,39 @@ describe('a declaration', () => {
       expect(() => validateService(service(seconds))).to.throw(/POST \/work → deadlineSeconds/)
     }
   })
+
+  it('that is wrong names the field, and what it should be', () => {
+    const [route, endpoint] = ['POST /work', service(2).endpoints['POST /work']] as const
+    const faultOf = (endpoints: object, more: object = {}): string => {
+      try {
+        validateService({ ...service(2), endpoints, ...more } as never)
+        return 'none'
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    const amount = "must be an amount, such as usd('0.001'), or { max, of }"
+    const schema = 'must be a schema of agenthub/plugin, such as s.object({})'
+    const faults: Readonly<Record<string, readonly [string, string]>> = {
+      [`${route} → price: ${amount}`]: ['price', '0.001'],
+      [`${route} → input: ${schema}`]: ['input', '{"type":"object"}'],
+      [`${route} → output: ${schema}`]: ['output', '"text"'],
+      [`${route} → handle: must be a function`]: ['handle', '{}'],
+    }
+    for (const [text, [field, value]] of Object.entries(faults)) {
+      const wrong = { [route]: { ...endpoint, [field]: JSON.parse(value) } }
+      expect(faultOf(wrong)).to.equal(`service slow: endpoints → ${text}`)
+    }
+    const { price: _, ...free } = endpoint as object & { price: unknown }
+    expect(faultOf({ [route]: free })).to.equal(
+      `service slow: endpoints → ${route} → price: ${amount}`,
+    )
+    expect(faultOf({ 'POST work': endpoint })).to.equal(
+      "service slow: endpoints → POST work: must be a method and a path, such as 'POST /count'",
+    )
+    expect(faultOf({ [route]: endpoint }, { summary: undefined })).to.equal(
+      'service slow: summary: is required',
+    )
+    expect(faultOf({ [route]: endpoint }), 'as it should be').to.equal('none')
+  })
 })
