@@ -67,8 +67,12 @@ async function forwardMessage(pipe: Pipe, line: string): Promise<void> {
       if (answer === undefined) continue
       const { protocolVersion } = (answer['result'] ?? {}) as { protocolVersion?: string }
       if (protocolVersion !== undefined) state.version = protocolVersion
-      write(answer['jsonrpc'] === '2.0' ? answer : errorResponse(id, String(answer['detail'])))
-      isAnswered ||= answer['jsonrpc'] !== '2.0' || answer['id'] === id
+      const isMessage = answer['jsonrpc'] === '2.0'
+      // An error of the request, such as an invalid key, has no id: it was not parsed.
+      const isOfRequest = isMessage && 'error' in answer && (answer['id'] ?? null) === null
+      if (isOfRequest) write({ ...answer, id })
+      else write(isMessage ? answer : errorResponse(id, String(answer['detail'])))
+      isAnswered ||= isOfRequest || !isMessage || answer['id'] === id
     }
     if (!isAnswered) write(errorResponse(id, `${url} answered ${response.statusCode}.`))
   } catch (error) {

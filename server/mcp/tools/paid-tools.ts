@@ -155,9 +155,16 @@ const useExternalTool = () =>
     charged_usd: '0.00',
   })
 
-/** Slug of the content service that sells the page. @throws Fault `domain_not_registered` */
+/**
+ * Slug of the content service that sells the page.
+ * @throws Fault `validation_failed`, `domain_not_registered`
+ */
 async function findContentSlug(pool: Pool, text: string): Promise<string> {
-  const found = await findSlugOfHost(pool, URL.parse(text)?.hostname ?? '')
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new Fault('validation_failed', 'url must start with https:// or http://.')
+  }
+  const found = await findSlugOfHost(pool, url.hostname)
   if (found !== undefined) return found
   throw new Fault('domain_not_registered', 'The pages of this host are not sold here.')
 }

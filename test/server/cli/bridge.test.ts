@@ -44,4 +44,17 @@ describe('hub mcp', function () {
     child.stdin.end()
     expect((await once(child, 'exit'))[0]).to.equal(0)
   })
+
+  it('returns what the hub says of a request that it refused unread', async () => {
+    const refusal = { code: -31_401, message: 'Send Authorization: Bearer ahk_… with a valid key.' }
+    server.removeAllListeners('request').on('request', (_, response) => {
+      response.writeHead(401, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ jsonrpc: '2.0', error: refusal }))
+    })
+    const env = { ...user({ HUB_API_KEY: 'ahk_wrong' }).env }
+    const child = spawn(process.execPath, [MAIN, 'mcp'], { env })
+    child.stdin.end(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize' })}\n`)
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+    expect(JSON.parse(line)).to.deep.equal({ jsonrpc: '2.0', error: refusal, id: 1 })
+  })
 })
