@@ -7,7 +7,7 @@ import {
   connect,
   TargetType,
 } from 'puppeteer-core'
-import { unrefSleep, withTimeout } from '../clock.ts'
+import { unrefSleep, withDeadline, withTimeout } from '../clock.ts'
 import { type ManagedProcess, startManagedProcess } from '../runtime/managed-process.ts'
 import { type BrowserHome, createProfile } from './browser-home.ts'
 import { chromiumFlags, VIEWPORT } from './flags.ts'
@@ -32,6 +32,8 @@ export interface Tab {
 }
 
 const START_MS = 20_000
+/** Timeout of a command, above the longest deadline of a page, which has errors of its own. */
+const COMMAND_MS = 65_000
 /** Timeout for closing a context or the browser; normally a fraction of this. */
 const CLOSE_MS = 3_000
 
@@ -72,7 +74,7 @@ export class Chromium {
       targetFilter: (target) => target.type() === TargetType.BROWSER,
       networkEnabled: false,
       issuesEnabled: false,
-      protocolTimeout: START_MS,
+      protocolTimeout: COMMAND_MS,
     })
     const failed = child.exited.then(() => undefined)
     const browser = await Promise.race([withTimeout(START_MS, connected), failed])
@@ -92,9 +94,16 @@ export class Chromium {
     return this.#process.exited.catch(() => -1)
   }
 
-  /** Opens an empty page without permissions whose traffic goes through `proxyUrl`. */
+  /**
+   * Opens an empty page without permissions whose traffic goes through `proxyUrl`.
+   * @throws Error if the browser does not open it in time
+   */
   async open(proxyUrl: string): Promise<Tab> {
     this.openedPages += 1
+    return withDeadline(START_MS, this.#open(proxyUrl))
+  }
+
+  async #open(proxyUrl: string): Promise<Tab> {
     const root = this.#root
     const context = await this.#browser.createBrowserContext({
       proxyServer: proxyUrl,

@@ -79,8 +79,8 @@ export class Visit {
   }
 
   /** Ends the visit with an error. */
-  fail(...[code, cause]: ConstructorParameters<typeof RenderError>): void {
-    this.#failed.reject(new RenderError(code, cause))
+  fail(...details: ConstructorParameters<typeof RenderError>): void {
+    this.#failed.reject(new RenderError(...details))
   }
 
   /** @throws RenderError */
@@ -133,7 +133,7 @@ export class Visit {
     if (status === undefined) {
       const refusal = this.#refusalFor(request.url)
       if (!refusal) return this.#send(requestId, request)
-      this.fail(refusal)
+      this.fail(refusal, undefined, request.url)
     } else {
       const answer = toDocumentResponse(request.url, status, event.responseHeaders ?? [])
       if (isRedirect(answer)) return proceed()
@@ -160,7 +160,7 @@ export class Visit {
 
   #refusalFor(address: string): RenderError['code'] | undefined {
     this.#documents += 1
-    if (this.#documents > DOCUMENTS_MAX) return 'render_limit_exceeded'
+    if (this.#documents > DOCUMENTS_MAX) return 'upstream_redirect'
     return this.#isAllowed(address) ? undefined : 'content_redirected'
   }
 

@@ -76,6 +76,10 @@ describe('a malicious page', function () {
     }
   })
 
+  it('times out at its deadline, also after the time in which a browser must start', async () => {
+    expect(await codeOf('/silent', { deadlineMs: 21_000 })).to.equal('upstream_timeout')
+  })
+
   it('is stopped if it never ends, without restarting the browser (A096)', async () => {
     const before = pidOf()
     expect(await codeOf('/bomb/loop', { deadlineMs: 1_500 })).to.equal('render_limit_exceeded')
