@@ -8,7 +8,7 @@ type OwnCode =
 
 /** Error messages by code: those of any egress request, and of rendering. */
 const TEXT = {
-  content_redirected: 'The page leads to another host than the requested one.',
+  content_redirected: 'The page redirects to an address that is not followed.',
   render_limit_exceeded: 'The page exceeds the time or memory limit for rendering.',
   render_failed: 'The page could not be rendered.',
   render_unavailable: 'No browser is available to render the page.',
@@ -18,7 +18,7 @@ const TEXT = {
   upstream_timeout: 'The host of the page did not respond in time.',
   upstream_tls: 'The host of the page has no valid certificate for its name.',
   upstream_too_large: 'The page exceeds the maximum size.',
-  upstream_redirect: 'The host of the page redirects too often.',
+  upstream_redirect: 'The page redirects too often.',
   upstream_error: 'The host of the page sent an invalid response.',
 } as const satisfies Readonly<Record<EgressCode | OwnCode, string>>
 
@@ -32,9 +32,12 @@ export type RenderCode = keyof typeof TEXT
 export class RenderError extends Error {
   override readonly name = 'RenderError'
   readonly code: RenderCode
+  /** Target of a redirect that was not followed, if known. */
+  readonly location: string | undefined
 
-  constructor(code: RenderCode, cause?: unknown) {
+  constructor(code: RenderCode, cause?: unknown, location?: string) {
     super(TEXT[code], { cause })
     this.code = code
+    this.location = location
   }
 }

@@ -45,7 +45,10 @@ export async function pricePage(
   maxAge: number | undefined,
 ): Promise<PageTerms> {
   const page = domain.page(url)
-  if (typeof page === 'string') throw new Refusal(page, REFUSALS[page], { host: domain.host })
+  if (typeof page === 'string') {
+    const { host } = domain
+    throw new Refusal(page, REFUSALS[page].replace('{host}', host), { host })
+  }
   const latest = await cache.find(domain.id, page)
   const isFresh = latest !== undefined && (maxAge === undefined || latest.ageSeconds < maxAge)
   return {
@@ -57,8 +60,10 @@ export async function pricePage(
 }
 
 const REFUSALS: Readonly<Record<PageRefusal, string>> = {
-  malformed_url: 'url: no address of a page that all servers read alike.',
-  domain_not_registered: 'The address is not of the host that this service sells.',
+  malformed_url:
+    'url must be the full URL of a page, with https:// or http://, without a user name, and with ' +
+    'escapes and dots that all servers read alike.',
+  domain_not_registered: 'This service sells pages of {host} only, which the URL is not.',
   page_not_for_sale: 'The owner has set no price for this page.',
   page_denied: 'The owner does not sell this page.',
 }

@@ -6,6 +6,7 @@ import {
   type EgressResponse,
   Failure,
   type Host,
+  type PageRefusal,
   type PricedPage,
   Refusal,
   RenderError,
@@ -97,13 +98,16 @@ const mayNeedBrowser = (error: unknown): error is Failure =>
 
 async function renderPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
   const { page, domain, signal, payer, paid } = wanted
-  const { url, status, headers, body, contentType } = await ports.host.browser.render({
+  const rendered = ports.host.browser.render({
     url: page.url,
     waitFor: page.rule.waitFor ?? undefined,
     signal,
     deadlineMs: RENDER_MS,
     maxBytes: BYTES_MAX,
     parties: { payer, site: domain.provider, paid },
+  })
+  const { url, status, headers, body, contentType } = await rendered.catch((error: unknown) => {
+    throw explainRedirect(wanted, error)
   })
   assertDelivered(status, headers)
   await assertAllowed(ports, resolveRedirect(wanted, url))
@@ -128,7 +132,7 @@ async function fetchPage(ports: PageDeps, wanted: PageRequest): Promise<PageRead
     const directives = directivesOf(headers['x-robots-tag'], document.body)
     return { article, way: 'fast', directives }
   }
-  throw new RenderError('content_redirected')
+  throw tooManyRedirects()
 }
 
 /** Sends one request; a redirect is returned as the response. */
@@ -151,8 +155,9 @@ async function request(
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
     if (error.code === 'upstream_redirect' && error.response) return error.response
-    const code = error.code === 'upstream_redirect' ? 'content_redirected' : error.code
-    throw new RenderError(code, error)
+    throw error.code === 'upstream_redirect'
+      ? tooManyRedirects()
+      : new RenderError(error.code, error)
   }
 }
 
@@ -209,7 +214,35 @@ const untilDate = (date: string, now: string): number =>
 function resolveRedirect({ domain, page }: PageRequest, url: string): string {
   const found = domain.page(url.split('#')[0] ?? '')
   if (typeof found !== 'string' && found.rule.price <= page.rule.price) return found.url
-  throw new RenderError('content_redirected')
+  const reason = typeof found === 'string' ? TARGET_REFUSALS[found] : 'which costs more'
+  throw redirected(`The page redirects to ${url.slice(0, SHOWN_URL_MAX)}, ${reason}.`, url)
+}
+
+const SHOWN_URL_MAX = 300
+
+const TARGET_REFUSALS: Readonly<Record<PageRefusal, string>> = {
+  malformed_url: 'which is not read',
+  domain_not_registered: 'on another host',
+  page_not_for_sale: 'for which the owner has set no price',
+  page_denied: 'which the owner does not sell',
+}
+
+const redirected = (detail: string, location?: string): Failure =>
+  new Failure(502, 'content_redirected', detail, location === undefined ? {} : { location })
+
+const tooManyRedirects = (): Failure => redirected('The page redirects too often.')
+
+/** Says where a page leads that the browser did not follow; returns other errors unchanged. */
+function explainRedirect(wanted: PageRequest, error: unknown): unknown {
+  if (!(error instanceof RenderError)) return error
+  if (error.code === 'upstream_redirect') return tooManyRedirects()
+  if (error.code !== 'content_redirected' || error.location === undefined) return error
+  try {
+    resolveRedirect(wanted, error.location)
+    return error
+  } catch (refusal) {
+    return refusal
+  }
 }
 
 async function assertAllowed({ domains }: PageDeps, url: string): Promise<void> {
@@ -226,6 +259,10 @@ async function articleOf(
   try {
     const { exclude } = page.rule
     const article = await read(document, { exclude, beforeScripts }, signal)
+    if (isSignIn(document, article)) {
+      const detail = 'The site asks for a sign-in instead of showing the page.'
+      throw new Failure(502, 'content_unavailable', detail)
+    }
     if (article.text.trim() !== '') return { ...article, url: page.url }
   } catch (error) {
     if (error instanceof ExtractionError) throw new Failure(502, error.code, error.message)
@@ -233,3 +270,13 @@ async function articleOf(
   }
   throw new Failure(502, 'content_empty', 'There is no text on the page.')
 }
+
+/** Words below which a page with a password field is no more than that. */
+const SIGN_IN_WORDS = 30
+const FORM_BYTES = 262_144
+const PASSWORD_FIELD = /<input\b[^>]{0,300}\btype\s{0,9}=\s{0,9}["']?password/i
+
+/** Returns true for the form that many sites show instead of a page, often with status 200. */
+const isSignIn = ({ body }: Document, { word_count: words }: Article): boolean =>
+  words < SIGN_IN_WORDS &&
+  PASSWORD_FIELD.test(Buffer.from(body.subarray(0, FORM_BYTES)).toString('latin1'))

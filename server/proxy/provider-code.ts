@@ -44,7 +44,8 @@ export function withDeadline<T>(
 export function providerFault(error: unknown, slug: string, log: Log): Fault {
   if (error instanceof Fault) return error
   if (error instanceof RenderError) {
-    return new Fault(error.code, error.message, { cause: error.cause })
+    const { code, message, cause, location } = error
+    return new Fault(code, message, { cause, extras: location === undefined ? {} : { location } })
   }
   if (error instanceof Refusal) {
     const { code, status, message, extras } = error
@@ -76,6 +77,7 @@ export const PAGE_FAULTS: readonly FaultCode[] = [
   'content_empty',
   'content_unreadable',
   'content_type_unsupported',
+  'content_redirected',
 ]
 
 /** Codes of services that call an upstream, each a fault code of the hub. */

@@ -65,7 +65,6 @@ const CALL_FAULTS: readonly FaultCode[] = [
   'timeout',
   ...PAGE_FAULTS,
   ...UPSTREAM_FAULTS,
-  'content_redirected',
   'render_failed',
   'render_unavailable',
   'render_limit_exceeded',

@@ -65,13 +65,22 @@ export function failures(fixture: ReturnType<typeof useOwner>, slugOf: () => str
     '/upgrade': [502, 'content_redirected'],
     '/sneak': [502, 'content_redirected'],
     '/round': [502, 'content_redirected'],
+    '/sign-in': [502, 'content_unavailable'],
     '/packed/bomb': [502, 'content_unreadable'],
+  }
+  /** Sentences about redirects, which name the target. */
+  const redirects: Readonly<Record<string, string>> = {
+    '/away': 'The page redirects to http://other.test/, on another host.',
+    '/upgrade': `The page redirects to http://${HOST}/dear/report, which costs more.`,
+    '/sneak': `The page redirects to http://${HOST}/members/letter, which the owner does not sell.`,
+    '/round': 'The page redirects too often.',
   }
   for (const [path, fault] of Object.entries(cases)) {
     it(`${path}: ${fault[1]}`, async () => {
       const before = await credits()
       const response = await read(path)
       await expectRefunded(response, fault, before, 1_000)
+      if (redirects[path]) expect(response.body['detail']).to.equal(redirects[path])
       if (path === '/broken') expect(response.body['upstream']).to.deep.equal({ status: 500 })
       const secret = `GET ${HOST}/members/letter`
       if (path === '/sneak') expect(fixture.sites.visits).not.to.include(secret)

@@ -144,6 +144,10 @@ describe('pages sold by their owners', () => {
       const before = await credits()
       const told = await read(at('/app/leaves'))
       expect([told.status, told.body['code']], told.text).to.deep.equal([502, 'content_redirected'])
+      expect(told.body).to.include({
+        detail: 'The page redirects to http://other.test/, on another host.',
+        location: 'http://other.test/',
+      })
       expect([await credits(), await holds()]).to.deep.equal([before, 0n])
     })
 

@@ -117,6 +117,7 @@ export const pagesBeside = (canary: { readonly port: number }): Parameters<typeo
   '/upgrade': to('/dear/report'),
   '/sneak': to('/members/letter'),
   '/round': to('/round'),
+  '/sign-in': html('<form><p>Email <input><p>Password <input type="password"></form>'),
   '/gone': (_, response) => response.writeHead(410).end(),
   '/busy': (_, response) => response.writeHead(503, { 'Retry-After': '120' }).end(),
   '/app/busy': (_, response) => {

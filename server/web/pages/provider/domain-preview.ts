@@ -59,7 +59,7 @@ function previewResult(url: string, { rule, page, problem, ...found }: PreviewJs
     return flashMessage(
       'bad',
       html`<p><strong>Agents do not get this page.</strong> ${problem?.detail} They are not
-charged.</p>${facts}`,
+charged.${problem?.code === 'content_empty' && rule.wait_for === null && WAIT_FOR_HINT}</p>${facts}`,
     )
   }
   const text = page.markdown ?? ''
@@ -72,6 +72,9 @@ charged.</p>${facts}`,
     }</section></div>`,
   )
 }
+
+const WAIT_FOR_HINT = html` If a script adds the text later, edit the rule and set “Wait for” to a
+selector of that text.`
 
 const READERS: Readonly<Record<string, string>> = {
   browser: 'a browser, with scripts',
