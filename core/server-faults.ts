@@ -6,7 +6,7 @@ export const SERVER_FAULTS = {
   content_unavailable: [
     502,
     'Page unavailable',
-    'The site did not deliver the page. You were not charged. See upstream.',
+    'You were not charged. Only the owner of the site can make it deliver the page.',
   ],
   content_empty: [502, 'Page without text', 'You were not charged.'],
   content_unreadable: [502, 'Page not readable', 'You were not charged.'],
