@@ -58,7 +58,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   malformed_path: 'No page has an address with these characters.',
 }
 
-/** What happened and what to do, in words for people. */
+/** Detail and advice of a fault in words for people. */
 function sentencesFor(fault: Fault): Html {
   const text = FAULTS[fault.code][2]
   const isForPrograms = STAFF_CODES.has(fault.code) || FOR_PROGRAMS.test(text)

@@ -44,8 +44,6 @@ const STAFF_PAGE = /^\/(?:finance|admin)(?:\/|$)/
 const BRIEFLY_CACHED = 'public, max-age=15, stale-while-revalidate=60'
 const SEE_OTHER = 303
 const OTHER_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
-/** Path of this site that ends in slashes, which no page does. */
-const TRAILING_SLASH = /^(\/\w[\w./~%@:-]*?)\/+$/
 
 /** Serves the pages and their assets. Errors are rendered as a page if the client is a browser. */
 export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Middleware {
@@ -67,8 +65,8 @@ export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Mid
   }
   return async (ctx, next) => {
     if (!expectsPage(ctx)) return serve(ctx, next)
-    const [, withoutSlash] = ctx.method === 'GET' ? (TRAILING_SLASH.exec(ctx.path) ?? []) : []
-    if (withoutSlash !== undefined) return ctx.redirect(`${withoutSlash}${ctx.search}`)
+    const place = ctx.method === 'GET' ? withoutTrailingSlash(ctx.path) : undefined
+    if (place !== undefined) return ctx.redirect(`${place}${ctx.search}`)
     try {
       await serve(ctx, next)
     } catch (error) {
@@ -80,6 +78,15 @@ export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Mid
       ctx.set({ ...faultHeaders(fault), 'Cache-Control': 'no-store' })
     }
   }
+}
+
+/** Returns a path of this site without slashes at its end; undefined if it has none there. */
+function withoutTrailingSlash(path: string): string | undefined {
+  // Browsers would go to another site from a path that begins with two slashes or backslashes.
+  if (!path.endsWith('/') || !/^\/\w/.test(path) || path.includes('\\')) return undefined
+  let end = path.length
+  while (path[end - 1] === '/') end--
+  return path.slice(0, end)
 }
 
 /** Browsers name `text/html` in `Accept`; programs do not, or accept anything. */

@@ -1,9 +1,4 @@
-import {
-  ACCOUNT_TABS,
-  ADMIN_TABS,
-  FINANCE_TABS,
-  SELLING_TABS,
-} from '../../server/web/navigation.ts'
+import { ACCOUNT_TABS, FINANCE_TABS, SELLING_TABS } from '../../server/web/navigation.ts'
 import type { Random } from '../conservation/random.ts'
 import { openTestSites } from '../core/catalog/fixture.ts'
 import { createAdmin } from '../server/rest/finance/fixture.ts'

@@ -27,7 +27,7 @@ export function readPage(
       for (const field of $(each).find('[name]').toArray()) {
         query.append($(field).attr('name')!, valueOf($(field)))
       }
-      return resolve(`${$(each).attr('action') ?? path}?${query}`)
+      return resolve(`${$(each).attr('action') ?? path}?${query.toString()}`)
     })
   const forms = $('form[method=post]')
     .toArray()

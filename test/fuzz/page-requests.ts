@@ -15,7 +15,7 @@ export interface OddRequest {
 const FORM = 'application/x-www-form-urlencoded'
 
 /** Values that people, programs and attackers send in place of what a page expects. */
-export const ODD_VALUES: readonly string[] = [
+const ODD_VALUES: readonly string[] = [
   '',
   ' ',
   '0',
@@ -95,7 +95,7 @@ export function oddQueries(path: string, random: Random): readonly OddRequest[] 
     })
     const value = own.get(name) ?? ''
     const repeated = [`${name}=${encodeURIComponent(searchParams.get(name) ?? '1')}&${name}=2`]
-    const raw = [`${name}=%`, `${name}=%ff`, `${name}`, `${name}[]=1`, `${name}[a]=1`]
+    const raw = [`${name}=%`, `${name}=%ff`, name, `${name}[]=1`, `${name}[a]=1`]
     // Known parameters are sent each odd value, unknown ones some.
     const some = searchParams.has(name) ? values : values.filter(() => random.chance(0.2))
     return [...some, ...repeated, ...raw, `${value}&&&`]
@@ -160,7 +160,7 @@ export const oddForms = (
       const names = Object.keys(fields).filter((name) => name !== 'act')
       const withValue = (name: string, value: string) =>
         send(new URLSearchParams({ ...plausible(fields), [name]: value.toWellFormed() }))
-      const all = new URLSearchParams(plausible(fields))
+      const all = new URLSearchParams(plausible(fields)).toString()
       return [
         ...names.flatMap((name) => [
           ...[...ODD_VALUES, ...ids]

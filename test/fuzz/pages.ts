@@ -42,7 +42,7 @@ interface Reply {
 /** A page that takes longer hangs; machines of tests may be slow. */
 const SLOW_MS = 60_000
 const PAGES_PER_TEMPLATE = 2
-/** What no page shows: values of programs, and words of validators and databases. */
+/** Values of programs, and words of validators and databases, which no page shows. */
 const MACHINE_TEXT = new RegExp(
   [
     String.raw`\[object |\bundefined\b|\bNaN\b|ZodError|TypeError|SyntaxError|node:internal`,
@@ -106,7 +106,7 @@ async function crawl(
 }
 
 /** Path with ids replaced, and the names of its parameters. */
-export function templateOf(path: string): string {
+function templateOf(path: string): string {
   const url = new URL(path, 'http://hub')
   const names = [...new Set(url.searchParams.keys())].toSorted().join('&')
   const place = url.pathname
