@@ -128,5 +128,5 @@ function assertParsed(what: string, { error }: z.ZodSafeParseResult<unknown>): v
 /** Message of an issue; that of a key is inside. */
 function textOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? issue.message
-  return /received undefined$/.test(issue.message) ? 'is required' : issue.message
+  return issue.message.endsWith('received undefined') ? 'is required' : issue.message
 }
