@@ -274,7 +274,7 @@ async function articleOf(
 /** Words below which a page with a password field is no more than that. */
 const SIGN_IN_WORDS = 30
 const FORM_BYTES = 262_144
-const PASSWORD_FIELD = /<input\b[^>]{0,300}\btype\s{0,9}=\s{0,9}["']?password/i
+const PASSWORD_FIELD = /<input\b[^<>]{0,300}\btype ?= ?["']?password/i
 
 /** Returns true for the form that many sites show instead of a page, often with status 200. */
 const isSignIn = ({ body }: Document, { word_count: words }: Article): boolean =>

@@ -41,7 +41,7 @@ export interface FoundProof {
 /** A place without the token. */
 export interface MissingProof {
   readonly method: ProofMethod
-  /** What the hub saw there, as a sentence for the owner. */
+  /** Fault that the hub met there, as a sentence for the owner. */
   readonly problem: string
 }
 

@@ -58,8 +58,10 @@ function previewResult(url: string, { rule, page, problem, ...found }: PreviewJs
   if (!page) {
     return flashMessage(
       'bad',
-      html`<p><strong>Agents do not get this page.</strong> ${problem?.detail} They are not
-charged.${problem?.code === 'content_empty' && rule.wait_for === null && WAIT_FOR_HINT}</p>${facts}`,
+      html`<p><strong>Agents do not get this page.</strong> ${problem?.detail} They are
+not charged.${
+        problem?.code === 'content_empty' && rule.wait_for === null && WAIT_FOR_HINT
+      }</p>${facts}`,
     )
   }
   const text = page.markdown ?? ''

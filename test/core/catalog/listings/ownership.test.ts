@@ -75,7 +75,7 @@ describe('the proof of ownership of a host by DNS', () => {
     })
   }
 
-  /** What is wrong with file and meta tag, if the host answers so. */
+  /** Problems of file and meta tag, if the host answers so. */
   const problemsOf = async (site: SiteHandler) => {
     sites.at('shop.test', site)
     const deps = { egress, resolveTxt: async () => [] }
