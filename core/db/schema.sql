@@ -244,8 +244,9 @@ CREATE INDEX call_key ON ONLY hub.call USING btree (key_id, at);
 CREATE INDEX call_keyless ON ONLY hub.call USING btree (principal, at) WHERE (key_id IS NULL);
 CREATE INDEX call_service ON ONLY hub.call USING btree (service, at);
 CREATE INDEX call_usage ON ONLY hub.call USING btree (service, at) WHERE (quantity IS NOT NULL);
-CREATE TRIGGER calls_added AFTER INSERT ON hub.call REFERENCING NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_added();
-CREATE TRIGGER calls_changed AFTER UPDATE ON hub.call REFERENCING OLD TABLE AS old_calls NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_changed();
+CREATE TRIGGER calls_added AFTER INSERT ON hub.call REFERENCING NEW TABLE AS counted FOR EACH STATEMENT EXECUTE FUNCTION hub.count_calls('1');
+CREATE TRIGGER calls_changed AFTER UPDATE ON hub.call REFERENCING NEW TABLE AS counted FOR EACH STATEMENT EXECUTE FUNCTION hub.count_calls('1');
+CREATE TRIGGER calls_replaced AFTER UPDATE ON hub.call REFERENCING OLD TABLE AS counted FOR EACH STATEMENT EXECUTE FUNCTION hub.count_calls('-1');
 GRANT INSERT, SELECT ON hub.call TO hub_app;
 GRANT UPDATE ON hub.call(charged) TO hub_app;
 GRANT UPDATE ON hub.call(outcome) TO hub_app;
@@ -2510,31 +2511,6 @@ CREATE OR REPLACE FUNCTION hub.begin_act()
 AS $function$ SELECT pg_advisory_xact_lock(hashtext('hub.audit')) $function$;
 GRANT EXECUTE ON FUNCTION hub.begin_act() TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.calls_added()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'hub', 'pg_temp'
-AS $function$
-BEGIN
-  PERFORM count_calls((SELECT array_agg(n::call) FROM new_calls n), NULL);
-  RETURN NULL;
-END $function$;
-GRANT EXECUTE ON FUNCTION hub.calls_added() TO PUBLIC;
-
-CREATE OR REPLACE FUNCTION hub.calls_changed()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'hub', 'pg_temp'
-AS $function$
-BEGIN
-  PERFORM count_calls((SELECT array_agg(n::call) FROM new_calls n),
-    (SELECT array_agg(o::call) FROM old_calls o));
-  RETURN NULL;
-END $function$;
-GRANT EXECUTE ON FUNCTION hub.calls_changed() TO PUBLIC;
-
 CREATE OR REPLACE FUNCTION hub.check_key_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2731,21 +2707,23 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.content_version_step() TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.count_calls(added hub.call[], gone hub.call[])
- RETURNS void
- LANGUAGE sql
+CREATE OR REPLACE FUNCTION hub.count_calls()
+ RETURNS trigger
+ LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
+DECLARE
+  sign integer := TG_ARGV[0]; -- 1: the rows were added; -1: an update replaced them
+BEGIN
   WITH alike AS MATERIALIZED (
     SELECT c.service, (c.at AT TIME ZONE 'UTC')::date AS day, c.endpoint, c.principal,
       CASE c.outcome WHEN 'failed' THEN coalesce(c.reason, 'failed') ELSE c.outcome END AS outcome,
       c.outcome = 'delivered' AS delivered, c.outcome = 'failed' AS failed, c.status < 500 AS up,
       CASE c.outcome WHEN 'delivered' THEN about_ms(c.latency_ms) ELSE -1 END AS ms,
-      sum(c.n)::integer AS calls, sum(c.n * c.charged)::bigint AS charged,
-      sum(c.n * c.latency_ms)::bigint AS latency_ms, min(c.at) AS first_at, max(c.at) AS last_at
-    FROM (SELECT 1 AS n, a.* FROM unnest(added) a UNION ALL SELECT -1, g.* FROM unnest(gone) g) c
-    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9),
+      sign * count(*)::integer AS calls, sign * sum(c.charged)::bigint AS charged,
+      sign * sum(c.latency_ms)::bigint AS latency_ms, min(c.at) AS first_at, max(c.at) AS last_at
+    FROM counted c GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9),
   outcomes AS (
     INSERT INTO outcome_day AS t
       SELECT l.service, l.day, l.endpoint, l.outcome, l.refused, array_agg(l.ms ORDER BY l.ms),
@@ -2784,7 +2762,9 @@ AS $function$
     ON CONFLICT (service, week, principal) DO UPDATE SET calls = t.calls + excluded.calls,
       delivered = t.delivered + excluded.delivered, charged = t.charged + excluded.charged,
       first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at);
-$function$;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.count_calls() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.decide_act(p_id uuid, p_state text, p_note text, p_name text, p_principal text, p_principals text[], p_admins text[])
  RETURNS text
