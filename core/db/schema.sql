@@ -5651,33 +5651,39 @@ CREATE OR REPLACE FUNCTION ledger.movements(p_shard smallint, p_after bigint, p_
  LANGUAGE sql
  STABLE
 AS $function$
-  WITH entry AS MATERIALIZED (
-    SELECT j.seq, j.phase, j.owner, j.payee, ledger.holds_account(j.asset) AS holds, j.guards, j.accounts,
-      j.amounts, j.fee, j.amount - j.fee AS share,
+  WITH step AS (
+    SELECT j.seq, j.owner, j.payee, ledger.holds_account(j.asset) AS holds, j.guards, j.accounts, j.amounts,
+      j.fee, CASE j.phase WHEN 2 THEN j.amount - j.fee ELSE 0 END AS share,
       CASE j.phase WHEN 1 THEN -j.amount ELSE j.rest END AS back,
       CASE j.phase WHEN 1 THEN 0 ELSE j.amount END AS used
     FROM ledger.journal j WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto
-  ), leg AS (
-    SELECT e.seq, e.owner AS account, e.back AS amount FROM entry e WHERE e.accounts IS NULL
+  ), entry AS MATERIALIZED (
+    SELECT s.*, num_nonnulls(s.guards, s.accounts) = 0 AND s.owner <> s.holds
+      AND (s.share = 0 OR s.payee NOT IN (s.owner, s.holds))
+      AND (s.fee = 0 OR 1 NOT IN (s.owner, s.holds, s.payee)) AS is_plain
+    FROM step s
+  ), movement AS (
+    SELECT e.seq, e.owner AS account, e.back AS amount FROM entry e WHERE e.is_plain
     UNION ALL
-    SELECT e.seq, e.holds, -e.back - e.used FROM entry e WHERE e.accounts IS NULL
+    SELECT e.seq, e.holds, -e.back - e.used FROM entry e WHERE e.is_plain
     UNION ALL
-    SELECT e.seq, e.payee, e.share FROM entry e WHERE e.phase = 2
+    SELECT e.seq, e.payee, e.share FROM entry e WHERE e.is_plain
     UNION ALL
-    SELECT e.seq, 1, e.fee FROM entry e WHERE e.phase = 2
+    SELECT e.seq, 1, e.fee FROM entry e WHERE e.is_plain
     UNION ALL
-    SELECT e.seq, g.account, e.back FROM entry e, unnest(e.guards) g(account) WHERE e.guards IS NOT NULL
-    UNION ALL
-    SELECT e.seq, v.account, v.amount * cardinality(e.guards) FROM entry e
-      CROSS JOIN LATERAL (VALUES (40, -e.back - e.used), (42, e.used)) v(account, amount)
-      WHERE e.guards IS NOT NULL
-    UNION ALL
-    SELECT e.seq, u.account, u.amount FROM entry e, unnest(e.accounts, e.amounts) u(account, amount)
-      WHERE e.accounts IS NOT NULL
+    SELECT e.seq, u.account, sum(u.amount)::bigint FROM entry e
+      CROSS JOIN LATERAL (VALUES (cardinality(e.guards))) c(guards)
+      CROSS JOIN LATERAL unnest(
+        CASE WHEN e.accounts IS NULL THEN ARRAY[e.owner, e.holds, e.payee, 1]
+          || (e.guards || ARRAY[40, 42]::bigint[]) ELSE e.accounts END,
+        CASE WHEN e.accounts IS NULL THEN ARRAY[e.back, -e.back - e.used, e.share, e.fee]
+          || CASE WHEN c.guards > 0 THEN array_fill(e.back, ARRAY[c.guards])
+            || ARRAY[(-e.back - e.used) * c.guards, e.used * c.guards] END
+          ELSE e.amounts END) u(account, amount)
+      WHERE NOT e.is_plain GROUP BY e.seq, u.account
   )
-  SELECT l.seq, l.account, sum(l.amount)::bigint FROM leg l
-  WHERE l.amount <> 0 AND (p_account IS NULL OR l.account = p_account)
-  GROUP BY l.account, l.seq HAVING sum(l.amount) <> 0 $function$;
+  SELECT m.seq, m.account, m.amount FROM movement m
+  WHERE m.amount <> 0 AND (p_account IS NULL OR m.account = p_account) $function$;
 GRANT EXECUTE ON FUNCTION ledger.movements(smallint,bigint,bigint,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.next_entries(p_account bigint, p_shard smallint, p_after bigint, p_upto bigint, p_limit integer)
