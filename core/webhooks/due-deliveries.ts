@@ -72,6 +72,14 @@ const LEASE_DUE = `
     w.key_version AS "keyVersion", e.type, e.data, e.at,
     CASE WHEN w.previous_until > now() THEN w.previous_key_version END AS "previousKeyVersion"`
 
+/** Looks for a due attempt: to plan LEASE_DUE takes ten times as long, four times a second. */
+async function hasDue(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query(
+    `SELECT FROM hub.webhook_delivery WHERE state = 'pending' AND next_at <= now() LIMIT 1`,
+  )
+  return rows.length > 0
+}
+
 /**
  * Leases due attempts, and counts them before they start. Principals take turns, so that nobody's
  * events wait for the slow receivers of somebody else.
@@ -81,6 +89,7 @@ export async function leaseDue(
   pool: Pool,
   busy: readonly string[],
 ): Promise<readonly DueDelivery[]> {
+  if (!(await hasDue(pool))) return []
   const attempts = [...Map.groupBy(busy, (webhook) => webhook)]
   const { rows } = await pool.query<DueDelivery>(LEASE_DUE, [
     attempts.map(([webhook]) => webhook),
