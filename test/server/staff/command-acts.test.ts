@@ -28,7 +28,7 @@ describe('an act by command', () => {
     expect(line).to.include({ act: 'export.start', name: 'olga', role: 'operator', via: user })
     expect((await fay.ask('/v1/finance/overview')).body).to.include({ commands: 1, refusals: 0 })
     const page = await fay.ask('/finance', { headers: { accept: 'text/html' } })
-    expect(page.text).to.include('Acts by command').and.to.include('after an outage')
+    expect(page.text).to.include('Changes from the command line').and.to.include('after an outage')
     expect(page.text).to.include(user)
   })
 })

@@ -49,9 +49,9 @@ figures here are derived from the journal.</p>${table(
 /** Latest acts of people with access to the database; they need no second person. */
 const commandTable = (lines: readonly AuditLineJson[]): Html | false =>
   lines.length > 0 &&
-  html`<h2>Acts by command</h2><p class="muted">Posted or changed with access to the database,
-without a second person.</p>${cardTable(
-    'Acts by command',
+  html`<h2>Changes from the command line</h2><p class="muted">Posted or changed with access
+to the database, without a second person.</p>${cardTable(
+    'Changes from the command line',
     [
       { head: 'Time', noWrap: true, cell: ({ at }) => timeAgo(at) },
       { head: 'Act', cell: ({ act }) => act },
@@ -91,7 +91,7 @@ const checks = (pending: OverviewJson) => [
   row('Pending payments', formatCount(pending.payments), true, '/finance/payments'),
   backlog('Proposals to confirm', pending.adjustments, '/finance/adjustments'),
   row(
-    'Acts by command, 30 days',
+    'Changes from the command line, 30 days',
     formatCount(pending.commands),
     true,
     '/finance/audit?role=operator',
