@@ -1,4 +1,5 @@
 import { Agent } from 'undici'
+import { SHARED_READ_BUFFER } from './connector.ts'
 import { type EgressOptions, sendRequest } from './egress.ts'
 import { EgressError } from './errors.ts'
 import type { Egress } from './http.ts'
@@ -19,7 +20,7 @@ const RESPONSE_MAX = 33_554_432
 export function createBackends({ origins, userAgent }: BackendOptions): Egress {
   const allowedOrigins = new Set(origins)
   const agent = new Agent({
-    connect: { timeout: CONNECT_MS, rejectUnauthorized: true },
+    connect: { timeout: CONNECT_MS, rejectUnauthorized: true, onread: SHARED_READ_BUFFER },
     allowH2: false,
     maxResponseSize: RESPONSE_MAX,
   })

@@ -1,4 +1,4 @@
-import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { isIP, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { callbackify } from 'node:util'
 import { buildConnector } from 'undici'
 import { isPublicAddress } from './address.ts'
@@ -32,6 +32,7 @@ export function guardedConnector(options: ConnectorOptions = {}): buildConnector
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
     timeout: options.connectMs ?? 5_000,
+    onread: SHARED_READ_BUFFER,
     lookup: guardedLookup(sandboxHosts, options.resolver ?? dnsResolver()),
   })
   return (target, callback) => {
@@ -49,6 +50,17 @@ export function guardedConnector(options: ConnectorOptions = {}): buildConnector
       callback(fault ?? new EgressError('upstream_unreachable'), null)
     })
   }
+}
+
+/**
+ * Option of node:net: all connections read into the same memory, and what was read is copied. Node
+ * would allocate 64 KiB for each read, however short, and collect garbage the more often.
+ */
+export const SHARED_READ_BUFFER: OnReadOpts = {
+  buffer: Buffer.allocUnsafeSlow(65_536),
+  callback(this: Socket, length: number, buffer: Uint8Array): boolean {
+    return this.push(Buffer.from(buffer.subarray(0, length)))
+  },
 }
 
 /** Returns false for non-public addresses and for `localhost` and its subdomains (RFC 6761). */
