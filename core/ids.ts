@@ -21,18 +21,13 @@ function formatUuid(bytes: Buffer): string {
   bytes[6] = 0x70 | (bytes[6]! & 0x0f)
   bytes[8] = 0x80 | (bytes[8]! & 0x3f)
   const hex = bytes.toString('hex')
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    hex.slice(12, 16),
-    hex.slice(16, 20),
-    hex.slice(20),
-  ].join('-')
+  const [time, low] = [hex.slice(0, 8), hex.slice(8, 12)]
+  return `${time}-${low}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
 /** Creates a UUID version 7 for the instant `ms`, ascending even within a millisecond. */
 export function uuidv7(ms: number): string {
-  const bytes = Buffer.from(takeRandomBytes(16))
+  const bytes = takeRandomBytes(16)
   counter = ms === lastMs ? (counter + 1) & 0xfff : bytes[7]! & 0x7f
   lastMs = ms
   bytes.writeUIntBE(ms, 0, 6)

@@ -1,14 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import type { ShardDatabase } from '../db/citus/shard-connections.ts'
 import type { Micros } from '../money.ts'
-import {
-  Batcher,
-  type BatcherOptions,
-  type HoldResult,
-  type Operation,
-  STEP,
-  type Step,
-} from './batch.ts'
+import { Batcher, type BatcherOptions, type HoldResult, STEP, type Step } from './batch.ts'
 import { type Account, type Asset, type LedgerOutcome, type SingleStepEvent } from './events.ts'
 import { PostBatcher, type PreparedEntry, postAlone } from './post-batcher.ts'
 import { postings } from './postings.ts'
@@ -108,9 +101,9 @@ export class Ledger {
    * @throws LedgerUnavailable if the outcome could not be determined in time
    */
   reserve(order: ReserveOrder): Promise<HoldResult> {
-    return this.#submit(order.owner, {
-      ...NO_RESERVE_TERMS,
+    return this.#batchersOf(order.owner.shard).holds.submit({
       step: STEP.reserve,
+      owner: order.owner.id,
       id: order.call,
       amount: order.amount,
       asset: ASSET_IDS[order.owner.asset],
@@ -221,12 +214,9 @@ export class Ledger {
     return BigInt(rows[0]!.balance) as Micros
   }
 
-  #resolve(step: Step, hold: HoldRef, amount = 0n): Promise<HoldResult> {
-    return this.#submit(hold.owner, { ...NO_RESERVE_TERMS, step, id: hold.call, amount })
-  }
-
-  #submit(owner: AccountRef, operation: Omit<Operation, 'owner'>): Promise<HoldResult> {
-    return this.#batchersOf(owner.shard).holds.submit({ ...operation, owner: owner.id })
+  #resolve(step: Step, { call: id, owner }: HoldRef, amount = 0n): Promise<HoldResult> {
+    const operation = { step, owner: owner.id, id, amount, ...NO_RESERVE_TERMS }
+    return this.#batchersOf(owner.shard).holds.submit(operation)
   }
 
   #batchersOf(shard: number): ShardBatchers {

@@ -9,6 +9,7 @@ import { json } from '../money.ts'
 import { type AllowanceSpan, type LimitDeps, withdrawExcess } from './allowance-excess.ts'
 
 const CACHE_MAX = 100_000
+const NO_ALLOWANCES: readonly AccountRef[] = []
 
 /**
  * Spending limits of sub-keys. Allowances are units in the ledger, granted once per key in total or
@@ -25,8 +26,11 @@ export class Allowances {
   }
 
   /** Returns the allowance accounts that a call debits besides the credits. */
-  async accountsFor({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
-    if (limits.length === 0) return []
+  accountsFor(caller: Caller, now: Date): readonly AccountRef[] | Promise<readonly AccountRef[]> {
+    return caller.limits.length === 0 ? NO_ALLOWANCES : this.#grantedTo(caller, now)
+  }
+
+  async #grantedTo({ limits, credits }: Caller, now: Date): Promise<readonly AccountRef[]> {
     const { shard } = credits
     for (const { keyId, hasExcess } of limits) {
       if (hasExcess) await withdrawExcess(this.#deps, keyId, shard)

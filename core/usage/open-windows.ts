@@ -36,7 +36,7 @@ export class FallbackWindows implements Windows {
   }
 
   async count(key: string, seconds: number): Promise<WindowCount> {
-    const own = await this.#local.count(key, seconds)
+    const own = this.#local.count(key, seconds)
     if (elapsedMs() < this.#retryAtMs) return own
     try {
       const count = await this.#shared.count(key, seconds)

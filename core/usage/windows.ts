@@ -9,7 +9,8 @@ export interface WindowCount {
 
 /** Counter of events in fixed windows; a window begins with its first event. */
 export interface Windows {
-  count(key: string, seconds: number): Promise<WindowCount>
+  /** Returns a promise only if the count is kept outside the process. */
+  count(key: string, seconds: number): WindowCount | Promise<WindowCount>
   close(): Promise<void>
 }
 
@@ -25,7 +26,7 @@ export class MemoryWindows implements Windows {
     this.#windows = ttlCache<string, { count: number }>({ ttlMs: SECOND_MS, max })
   }
 
-  async count(key: string, seconds: number): Promise<WindowCount> {
+  count(key: string, seconds: number): WindowCount {
     const window = this.#windows.get(key)
     if (window) {
       const msLeft = Math.max(1, this.#windows.getRemainingTTL(key))

@@ -48,12 +48,15 @@ async function serve(
 ): Promise<void> {
   writer.setHeaders(RESPONSE_HEADERS)
   // Sent outside the catch: a charged call must not be reported as failed.
-  const response = await makeCall(exchange, writer, deps).catch((error: unknown) => {
+  let response: HttpResponse
+  try {
+    response = await makeCall(exchange, writer, deps)
+  } catch (error) {
     const { path, req } = exchange
     const requestId = requestIdOf(exchange)
     const fault = reportFault(error, deps.log, { requestId, method: req.method, path })
-    return problem(fault, requestId, path)
-  })
+    response = problem(fault, requestId, path)
+  }
   const { status, body } = response
   const headers = withReceipt(response.headers, (name) => readSingleHeader(exchange, name))
   writer.setHeaders(headers)

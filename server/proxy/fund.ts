@@ -48,7 +48,8 @@ export async function firstFundingSource<Result>(
 ): Promise<Result | undefined> {
   const { caller } = priced
   if (caller.keyId !== null) {
-    const result = (await freeCall(deps, caller, priced)) ?? (await credits(deps, caller, priced))
+    const free = freeCall(deps, caller, priced)
+    const result = (free && (await free)) ?? (await credits(deps, caller, priced))
     if (result) return result
   }
   return acceptsX402(deps, priced) ? await x402(deps, priced) : undefined

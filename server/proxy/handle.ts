@@ -71,11 +71,14 @@ async function runHandler(
     meter: (unit: string, quantity: number | bigint) => charging.add(unit, quantity),
   }
   let deadline: AbortSignal | undefined
-  const returned = await withDeadline(endpoint, (signal) =>
-    endpoint.handle(Object.assign(handlerCall, { signal: (deadline = signal) })),
-  ).catch((error: unknown) => {
+  let returned: unknown
+  try {
+    returned = await withDeadline(endpoint, (signal) =>
+      endpoint.handle(Object.assign(handlerCall, { signal: (deadline = signal) })),
+    )
+  } catch (error) {
     throw charging.fault ?? error
-  })
+  }
   if (charging.fault) throw charging.fault // even if the handler caught it
   if (returned instanceof Unresolved || returned instanceof Taken) {
     if (!isPrivileged) throw unprivilegedOutcome()
@@ -83,7 +86,9 @@ async function runHandler(
   }
   const reply = returned instanceof Reply ? returned : new Reply(returned)
   try {
-    const outcome = await outcomeOf(reply, charging.charged, priced)
+    const outcome = outcomeOf(reply, charging.charged)
+    const { checkOutput } = priced.offering
+    if (checkOutput && isSuccess(reply.status)) await assertOutput(checkOutput, reply, priced)
     if (!(reply.body instanceof Readable)) return { ...outcome, ...charging.usageOf(outcome.kind) }
     if (endpoint.streams !== true) throw undeclaredStream()
     const source = reply.body
@@ -123,17 +128,10 @@ function unresolvedOutcome({ code }: Fault, { call, price, request }: PricedCall
 
 const pathOf = ({ url }: CallRequest): string => new URL(url()).pathname
 
-/**
- * Any status but 2xx, 304 and a charged 4xx is a failure; a 2xx must match the declared output
- * schema.
- */
-async function outcomeOf(
-  reply: Reply,
-  charged: Micros,
-  { offering }: PricedCall,
-): Promise<HandlerOutcome> {
+/** Any status but 2xx, 304 and a charged 4xx is a failure. */
+function outcomeOf(reply: Reply, charged: Micros): HandlerOutcome {
   const sent = sendableBody(reply)
-  const { status, headers, body } = reply
+  const { status, headers } = reply
   // The caller has the response already: nothing failed, and nothing is charged.
   if (status === 304) {
     return { kind: 'delivered', charged: micros(0n), status, headers, body: undefined }
@@ -141,17 +139,26 @@ async function outcomeOf(
   if (reply.isCharged && status >= 400 && status <= 499) {
     return { kind: 'delivered', charged, status, headers, body: sent }
   }
-  if (status < 200 || status > 299) {
+  if (!isSuccess(status)) {
     return { kind: 'failed', reason: `status_${status}`, status, headers, body: sent }
   }
-  const issues = offering.checkOutput ? await findOutputIssues(offering.checkOutput, body) : []
-  if (issues.length > 0) {
-    throw new Fault('plugin_failed', 'The response does not match its declared schema.', {
-      extras: { reason: 'output_schema' },
-      cause: new Error(`${offering.service.slug}: ${JSON.stringify(issues.slice(0, 3))}`),
-    })
-  }
   return { kind: 'delivered', charged, status, headers, body: sent }
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status <= 299
+
+/** @throws Fault `plugin_failed` for a response that does not match its declared schema */
+async function assertOutput(
+  check: ValueCheck,
+  { body }: Reply,
+  { offering }: PricedCall,
+): Promise<void> {
+  const issues = await findOutputIssues(check, body)
+  if (issues.length === 0) return
+  throw new Fault('plugin_failed', 'The response does not match its declared schema.', {
+    extras: { reason: 'output_schema' },
+    cause: new Error(`${offering.service.slug}: ${JSON.stringify(issues.slice(0, 3))}`),
+  })
 }
 
 /** Validates a body; bytes are JSON text. @throws Fault `plugin_failed` if they are not */

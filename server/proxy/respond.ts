@@ -92,7 +92,11 @@ export async function signReceipt(
       throw withRefund(new Fault('payment_in_progress'), priced, funds)
     }
   }
-  return deps.receipts.sign(record, endpointName(priced.offering), receiptForm(priced.request))
+  return await deps.receipts.sign(
+    record,
+    endpointName(priced.offering),
+    receiptForm(priced.request),
+  )
 }
 
 /** A receipt shares its signature with those of other calls, unless the caller asks for a JWS. */

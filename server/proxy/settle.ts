@@ -29,19 +29,16 @@ export async function settle(deps: CallDeps, handled: HandledCall): Promise<Char
   try {
     const isBought = deps.creditsOnly.has(priced.offering.service.slug)
     const inTime = isBought || funds.source === 'x402' ? <T>(work: Promise<T>) => work : limitWait
+    if (!keyed || !isCharged) return await inTime(funds.settle(outcome))
     const response = { call: priced.call, ...outcome }
     const store = () => deps.responses.storeAttempt(response)
-    if (keyed && isCharged) {
-      const stored = await inTime(isBought ? withRetry(store) : store())
-      if (!stored) throw new HoldExpired()
-    }
+    const stored = await inTime(isBought ? withRetry(store) : store())
+    if (!stored) throw new HoldExpired()
     const start = elapsedMs()
     const charge = await inTime(funds.settle(outcome))
-    if (keyed && isCharged) {
-      if (elapsedMs() - start > CRASH_MS) await storeAgain(deps, response)
-      await markCharged(deps, keyed, priced.call)
-    }
-    if (keyed) attempt.isOpen = !isCharged
+    if (elapsedMs() - start > CRASH_MS) await storeAgain(deps, response)
+    await markCharged(deps, keyed, priced.call)
+    attempt.isOpen = false
     return charge
   } catch (error) {
     discardBody(outcome.body)

@@ -55,7 +55,8 @@ export class Catalog {
 
   /** Finds endpoints by `METHOD /path` if the service exists. @throws Fault `service_suspended` */
   async find(slug: string): Promise<Routes | undefined> {
-    await this.#deps.suspensions.assertNotSuspended(slug)
+    const pendingCheck = this.#deps.suspensions.assertNotSuspended(slug)
+    if (pendingCheck) await pendingCheck
     if (!this.#declared.has(slug)) return await this.#deps.families.find(slug)
     const isCheckDue = this.#deps.now() - this.#commissionsCheckedAt >= COMMISSION_CHECK_MS
     if (isCheckDue) await this.#updateCommissions(this.#declared)

@@ -71,7 +71,8 @@ export class Families {
     })
   }
 
-  async find(slug: string): Promise<Routes | undefined> {
+  /** Returns a promise only if the service must be read first. */
+  find(slug: string): Routes | Promise<Routes | undefined> {
     return this.#cache.get(slug) ?? this.#cache.load(slug)
   }
 

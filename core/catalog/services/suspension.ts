@@ -107,14 +107,19 @@ export class Suspensions {
     this.#cache = new LoadingCache(() => this.#find(), { ttlMs: CACHE_MS, max: 1, now })
   }
 
-  /** @throws Fault `service_suspended` */
-  async assertNotSuspended(slug: string): Promise<void> {
-    const suspended = this.#cache.get('all') ?? (await this.#cache.load('all'))
-    if (suspended.has(slug)) throw new Fault('service_suspended')
+  /** Returns a promise only if the set must be read first. @throws Fault `service_suspended` */
+  assertNotSuspended(slug: string): Promise<void> | undefined {
+    const suspended = this.#cache.get('all')
+    if (!suspended) return this.#cache.load('all').then((read) => assertNotIn(read, slug))
+    assertNotIn(suspended, slug)
   }
 
   async #find(): Promise<ReadonlySet<string>> {
     const { rows } = await this.#pool.query<{ slug: string }>(FIND)
     return new Set(rows.map(({ slug }) => slug))
   }
+}
+
+function assertNotIn(suspended: ReadonlySet<string>, slug: string): void {
+  if (suspended.has(slug)) throw new Fault('service_suspended')
 }

@@ -52,7 +52,7 @@ export class LedgerFunds implements Funds {
   /** @throws HoldExpired if the hold was released before a charge */
   async settle(outcome: CallOutcome): Promise<Charge> {
     this.#isOpen = false
-    if (outcome.kind === 'unresolved') return await this.#chargeOf(0n as Micros, undefined)
+    if (outcome.kind === 'unresolved') return this.#chargeOf(0n as Micros, undefined)
     const charged = ('charged' in outcome ? outcome.charged : 0n) as Micros
     const units = 'charged' in outcome ? this.#unitsOf(outcome) : 0n
     const { outcome: result, balance } =
@@ -65,11 +65,11 @@ export class LedgerFunds implements Funds {
       if (!isReleased) throw new Error(`call ${this.#hold.call} not settled: ${result}`)
       if (units > 0n) throw new HoldExpired()
     }
-    return await this.#chargeOf(this.source === 'credits' ? charged : (0n as Micros), balance)
+    const amount = this.source === 'credits' ? charged : (0n as Micros)
+    return this.#chargeOf(amount, await this.#balanceOf(balance))
   }
 
-  async #chargeOf(amount: Micros, ownerBalance: bigint | undefined): Promise<Charge> {
-    const balance = ownerBalance === undefined ? undefined : await this.#balanceOf(ownerBalance)
+  #chargeOf(amount: Micros, balance: Micros | undefined): Charge {
     return { source: this.source, amount, balance, entry: this.#hold.call }
   }
 
