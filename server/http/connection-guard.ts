@@ -105,17 +105,18 @@ export class ConnectionGuard {
   watch(req: IncomingMessage, res: GuardedResponse, requester: Requester): void {
     const now = elapsedMs()
     const { socket } = req
+    const received = socket.bytesRead
     const declaredBytes = declaredLength(req)
     res[ENTRY] = this.#open.add({
       req,
       res,
       requester,
       declaredBytes,
-      receivedBefore: socket.bytesRead,
+      receivedBefore: received,
       bodyBytes: 0,
       sentAt: undefined,
       taken: socket.bytesWritten - socket.writableLength,
-      received: socket.bytesRead,
+      received,
       progressAt: now,
       behindMs: 0,
     })

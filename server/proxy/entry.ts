@@ -155,13 +155,18 @@ const queryOf = (url?: string): ReturnType<typeof parse> => parse(searchOf(url).
 
 /** Splits `/proxy/{slug}/{path}`. Refuses slashes that would be separators only once decoded. */
 function parseTarget(raw: string): { readonly slug: string; readonly path: string } {
-  let decoded: string
+  const target = (raw.includes('%') ? decode(raw) : raw).slice(PROXY_PATH.length + 1)
+  const end = target.indexOf('/')
+  if (end < 0) return { slug: target, path: '/' }
+  return { slug: target.slice(0, end), path: target.slice(end) }
+}
+
+/** @throws Fault `malformed_path` */
+function decode(path: string): string {
+  if (/%2f/i.test(path)) throw new Fault('malformed_path')
   try {
-    decoded = decodeURIComponent(raw)
+    return decodeURIComponent(path)
   } catch (error) {
     throw new Fault('malformed_path', undefined, { cause: error })
   }
-  if (/%2f/i.test(raw)) throw new Fault('malformed_path')
-  const [slug = '', ...rest] = decoded.slice(PROXY_PATH.length + 1).split('/')
-  return { slug, path: `/${rest.join('/')}` }
 }
