@@ -17,6 +17,7 @@ const ATTEMPT_INTERVAL_SECONDS = 5
 const RECHECK_HOURS = 24
 const RETRY_HOURS = 1
 const GRACE_DAYS = 3
+const HOUR_MS = 3_600_000
 const BATCH = 20
 
 /** Returns the token that a domain's owner publishes. */
@@ -65,6 +66,17 @@ function notProven(missing: readonly MissingProof[]): Fault {
   const seen = missing.map(({ method, problem }) => `${PLACES[method]}: ${problem}`)
   const detail = `The token was not found. ${seen.join(' ')}`
   return new Fault('domain_not_proven', detail, { extras: { missing } })
+}
+
+/**
+ * Returns when a verified domain loses its proof, if the last check did not find it: the next one
+ * is then due later than a day after the proof.
+ */
+export function proofExpiry({ state, provenAt, nextCheckAt }: Domain): Date | undefined {
+  if (state !== 'verified' || !provenAt || !nextCheckAt) return undefined
+  const hours = (nextCheckAt.getTime() - provenAt.getTime()) / HOUR_MS
+  if (hours < RECHECK_HOURS + RETRY_HOURS / 2) return undefined
+  return new Date(provenAt.getTime() + GRACE_DAYS * 24 * HOUR_MS)
 }
 
 /** Assigns a host, with its slug, to the owner who has proven it. */

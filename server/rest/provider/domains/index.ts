@@ -3,7 +3,7 @@ import {
   type DoubtfulPage,
   findDoubtfulPage,
 } from '../../../../core/catalog/domains/low-confidence.ts'
-import { domainToken, verifyDomain } from '../../../../core/catalog/domains/proof.ts'
+import { domainToken, proofExpiry, verifyDomain } from '../../../../core/catalog/domains/proof.ts'
 import {
   changeDomain,
   type Domain,
@@ -69,6 +69,9 @@ const domainFields = {
     method: z.enum(['file', 'meta', 'dns']).nullable(),
     proven_at: time.nullable(),
     next_check_at: time.nullable(),
+    expires_at: time.nullable().meta({
+      description: 'End of sales, if the last check did not find the proof: publish it again.',
+    }),
   }),
 }
 const DomainView = z.object(domainFields)
@@ -234,6 +237,7 @@ function showDomain(domain: Domain, { proofKeys, proxyUrl }: DomainDeps) {
       method: domain.method,
       proven_at: domain.provenAt?.toISOString() ?? null,
       next_check_at: domain.nextCheckAt?.toISOString() ?? null,
+      expires_at: proofExpiry(domain)?.toISOString() ?? null,
     },
   }
 }

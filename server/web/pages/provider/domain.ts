@@ -152,16 +152,19 @@ const LOST_REASONS: Readonly<Record<string, string>> = {
 
 function proofPart({
   state,
-  proof: { ways, method, proven_at: at, next_check_at: next },
+  proof: { ways, method, proven_at: at, next_check_at: next, expires_at: end },
 }: DomainDetailJson) {
   const verify = form({ act: 'verify', submit: 'Verify' })
-  if (state === 'verified') {
+  if (state === 'verified' && end === null) {
     return html`<p>Verified by ${method}, ${formatTime(at)}. Keep the proof in place: we check it
 again ${formatTime(next)}.</p>`
   }
   return html`<h2>Prove ownership</h2>${
-    state !== 'pending' &&
-    html`<p>${LOST_REASONS[state]} Its pages are not sold until you verify it again.</p>`
+    end !== null
+      ? html`<p><strong>We did not find the proof at the last check.</strong> Publish it again by
+${formatTime(end)}; otherwise its pages are no longer sold.</p>`
+      : state !== 'pending' &&
+        html`<p>${LOST_REASONS[state]} Its pages are not sold until you verify it again.</p>`
   }<p>Choose one of these. Leave it in place: we check it daily.</p>
 <ol class="steps">${ways.map(
     (way) =>
