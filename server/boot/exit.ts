@@ -28,11 +28,19 @@ export async function exitProcess(code: number): Promise<never> {
   process.exit(code)
 }
 
+/** Error code of PostgreSQL. */
+const INSUFFICIENT_PRIVILEGE = '42501'
+const OTHER_LOGINS =
+  'Set DATABASE_OWNER_URL to the login of the owner; a backup uses HUB_BACKUP_DATABASE_URL.'
+
 /** Describes a failure to the operator: an expected one by its message, others by their stack. */
 export function describeFailure(error: unknown): string {
   // Reports the first error, not one that followed from stopping.
   if (error instanceof SuppressedError) return describeFailure(error.suppressed)
   if (!(error instanceof Error)) return String(error)
+  if ('code' in error && error.code === INSUFFICIENT_PRIVILEGE) {
+    return `The database login may not do this (${error.message}). ${OTHER_LOGINS}`
+  }
   // A plugin throws Refusal for settings that it cannot use; the system, for files and ports.
   const isExpected = error instanceof ConfigError || error instanceof Refusal || 'syscall' in error
   return isExpected ? error.message : (error.stack ?? error.message)

@@ -23,6 +23,8 @@ export async function withDatabase(
   }
 }
 
+const INSUFFICIENT_PRIVILEGE = '42501'
+
 type Role = 'hub_app' | 'hub_finance' | 'owner'
 
 async function openDatabase(
@@ -50,6 +52,7 @@ async function openDatabase(
     await pool.query(`SELECT 'ledger.head'::regclass`)
   } catch (error) {
     await close()
+    if ((error as { code?: unknown }).code === INSUFFICIENT_PRIVILEGE) throw error
     const advice = 'Start the hub once, or set HUB_DATA_DIR or DATABASE_URL to where it runs.'
     throw new ConfigError(`No ledger found. ${advice}`, { cause: error })
   }
