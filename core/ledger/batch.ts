@@ -64,8 +64,9 @@ export const TICK_MS = 500
 export const RESERVE_TICKS = 5
 
 /**
- * Turns of the event loop before the next batch, in which operations join it whose requests have
- * arrived. A batch costs as much as 80 operations; a turn without work takes microseconds.
+ * Turns of the event loop after a batch of several operations, in which others join the next one
+ * whose requests have arrived. A batch costs as much as 80 operations; a turn without work takes
+ * microseconds.
  */
 const TURNS = 4
 
@@ -157,7 +158,8 @@ export class Batcher {
   async #run(batch: readonly PendingOperation[]): Promise<void> {
     try {
       await runBatch(batch, (items) => this.#apply(items))
-      for (let turn = 0; turn < TURNS; turn++) await nextTurn()
+      const turns = batch.length > 1 ? TURNS : 0
+      for (let turn = 0; turn < turns; turn++) await nextTurn()
     } finally {
       this.#activeBatches--
       this.#pump()

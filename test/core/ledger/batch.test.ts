@@ -86,18 +86,21 @@ describe('a reserve that the database does not apply in time', () => {
   })
 })
 
-describe('a batch that follows another', () => {
+describe('a batch that follows one of several operations', () => {
   it('has all operations that arrive in the first turns of the event loop', async () => {
     const { pool, batches } = recorder()
     const batcher = new Batcher(pool, 0)
-    await batcher.submit(operation(1n))
+    await Promise.all([1n, 2n].map((owner) => batcher.submit(operation(owner))))
     const arrived: Promise<unknown>[] = []
-    for (const owner of [2n, 3n]) {
+    for (const owner of [3n, 4n]) {
       await nextTurn()
       arrived.push(batcher.submit(operation(owner)))
     }
     await Promise.all(arrived)
-    expect(batches).to.deep.equal([[1n], [2n, 3n]])
+    expect(batches).to.deep.equal([
+      [1n, 2n],
+      [3n, 4n],
+    ])
   })
 })
 
