@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { Pool } from 'pg'
 import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
@@ -79,6 +80,9 @@ const writeError = (text: string): void => {
   process.stderr.write(text)
 }
 
+const firstStart = (dataDir: string): string =>
+  `Creating a sandbox in ${dataDir}: database, chain and wallets. Later starts are faster.\n`
+
 async function serve(args: readonly string[]): Promise<number> {
   const unknown = args.find((arg) => arg !== RESET_CHAIN)
   if (unknown !== undefined) throw new ConfigError(`Unknown argument ${unknown}.\n${USAGE}`)
@@ -93,6 +97,7 @@ async function serve(args: readonly string[]): Promise<number> {
   const signaled = untilSignal()
   if (isWorker()) process.exit(await runWorker(options, signaled, errors))
   for (const sentence of config.misspelledVariables) log.warn(sentence)
+  if (!config.production && !existsSync(config.dataDir)) writeError(firstStart(config.dataDir))
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url, notice } = running
   const { dataDir, mcpUrl = url } = config
@@ -118,6 +123,7 @@ async function jobs(): Promise<number> {
   const log = createProcessLog(config, config.logLevel)
   const errors = watchUnhandledErrors(log, config.drain)
   for (const sentence of config.misspelledVariables) log.warn(sentence)
+  if (!config.production && !existsSync(config.dataDir)) writeError(firstStart(config.dataDir))
   const running = await startHub({
     config: { ...config, jobs: true },
     loadParts,

@@ -107,7 +107,7 @@ export class HostClient {
     signal: AbortSignal | undefined,
   ): Promise<ResultValue> {
     if (!isInjected(injected, capability)) {
-      throw new Error(`${capability} is not injected into this plugin`)
+      throw new Error(`${capability} is not injected into this plugin: see HUB_PLUGINS`)
     }
     signal?.throwIfAborted()
     const id = this.#nextId++

@@ -53,11 +53,19 @@ describe('a running hub', () => {
 })
 
 describe('the hub at its start', () => {
-  it('says which variable is misspelt', async () => {
-    const nowhere = '/dev/null/none' // it goes no further, and leaves nothing behind
-    const env = { HUB_LOGLEVEL: 'debug', HUB_DATA_DIR: nowhere }
+  const nowhere = '/dev/null/none' // it goes no further, and leaves nothing behind
+  const errorsOf = async (env: NodeJS.ProcessEnv): Promise<string> => {
     const run = promisify(execFile)(process.execPath, ['server/main.ts', 'serve'], { env })
-    const { stderr } = await run.catch((error: { stderr: string }) => error)
-    expect(stderr).to.include('HUB_LOGLEVEL is ignored: did you mean HUB_LOG_LEVEL?')
+    return (await run.catch((error: { stderr: string }) => error)).stderr
+  }
+
+  it('says which variable is misspelt', async () => {
+    const text = await errorsOf({ HUB_LOGLEVEL: 'debug', HUB_DATA_DIR: nowhere })
+    expect(text).to.include('HUB_LOGLEVEL is ignored: did you mean HUB_LOG_LEVEL?')
+  })
+
+  it('says at the first one, which takes longest, what it creates', async () => {
+    const text = `Creating a sandbox in ${nowhere}: database, chain and wallets.`
+    expect(await errorsOf({ HUB_DATA_DIR: nowhere })).to.include(text)
   })
 })
