@@ -160,7 +160,9 @@ export class Visit {
 
   #refusalFor(address: string): RenderError['code'] | undefined {
     this.#documents += 1
-    if (this.#documents > DOCUMENTS_MAX) return 'upstream_redirect'
+    if (this.#documents > DOCUMENTS_MAX) {
+      return this.#response ? 'render_limit_exceeded' : 'upstream_redirect'
+    }
     return this.#isAllowed(address) ? undefined : 'content_redirected'
   }
 
