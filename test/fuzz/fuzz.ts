@@ -161,6 +161,7 @@ async function ask(
   const answer = await request(asked, {
     method: method.toUpperCase() as 'GET',
     signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+    reset: true, // a stored connection may close just before it is used
     headers: {
       // A different network per request, so that rate limits do not apply.
       'x-forwarded-for': `10.${network >> 8}.${network & 255}.1`,
