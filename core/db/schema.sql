@@ -1403,11 +1403,13 @@ CREATE TABLE hub.price (
   unit text,
   unit_amount bigint,
   unit_per bigint,
+  minimum bigint,
   CONSTRAINT price_pkey PRIMARY KEY (endpoint, version),
   CONSTRAINT price_amount_check CHECK ((amount >= 0)),
   CONSTRAINT price_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
   CONSTRAINT price_endpoint_fkey FOREIGN KEY (endpoint) REFERENCES hub.endpoint(id),
   CONSTRAINT price_metered CHECK ((num_nulls(unit, unit_amount, unit_per) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT price_minimum CHECK (((minimum IS NULL) OR (computed AND (unit IS NULL) AND (minimum >= 0) AND (minimum <= amount)))),
   CONSTRAINT price_unit_amount_check CHECK ((unit_amount > 0)),
   CONSTRAINT price_unit_check CHECK ((unit ~ '^[a-z][a-z0-9-]{0,31}$'::text)),
   CONSTRAINT price_unit_per_check CHECK ((unit_per > 0)),
@@ -3116,7 +3118,8 @@ AS $function$
       CASE s.provider WHEN 'agenthub' THEN '{}' ELSE ARRAY['provider ' || s.provider] END
     FROM service s CROSS JOIN LATERAL (
       SELECT string_agg(concat_ws(' ', method, path, summary), ' ' ORDER BY path, method) AS words,
-        min((SELECT amount FROM price WHERE endpoint = endpoint.id ORDER BY version DESC LIMIT 1)) AS price
+        min((SELECT coalesce(minimum, amount) FROM price WHERE endpoint = endpoint.id
+          ORDER BY version DESC LIMIT 1)) AS price
       FROM endpoint WHERE endpoint.service = s.slug AND endpoint.state = 'active') e
     WHERE s.slug = p_slug AND s.state = 'active' AND e.price IS NOT NULL
   ON CONFLICT (kind, id) DO UPDATE SET (name, provider, category, description, words, price, sellers) =

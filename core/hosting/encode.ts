@@ -69,7 +69,9 @@ function describeEndpoint(endpoint: AnyEndpoint): DeclaredService['endpoints'][s
 
 function describePrice(price: AnyEndpoint['price']): DeclaredService['endpoints'][string]['price'] {
   if (typeof price === 'bigint') return { fixed: String(price) }
-  if (price.unit === undefined) return { max: String(price.max) }
+  if (price.unit === undefined) {
+    return { max: String(price.max), ...(price.min !== undefined && { min: String(price.min) }) }
+  }
   const { max, unit, of } = price
   return { max: String(max), unit, amount: String(of.amount), per: String(of.per) }
 }

@@ -82,7 +82,10 @@ function decodePrice(
 ): AnyEndpoint['price'] {
   if ('fixed' in declared) return micros(BigInt(declared.fixed))
   const max = micros(BigInt(declared.max))
-  if (!('unit' in declared)) return { max, of }
+  if (!('unit' in declared)) {
+    const { min } = declared
+    return { max, ...(min !== undefined && { min: micros(BigInt(min)) }), of }
+  }
   const { unit, amount, per } = declared
   return { max, unit, of: unitPrice(micros(BigInt(amount)), BigInt(per)) }
 }

@@ -89,7 +89,7 @@ const DeclaredService = z.object({
       price: z.union([
         z.object({ fixed: amount }),
         z.object({ max: amount, unit: z.string(), amount, per: amount }),
-        z.object({ max: amount }),
+        z.object({ max: amount, min: amount.optional() }),
       ]),
       input: schema,
       output: schema.optional(),

@@ -69,11 +69,14 @@ export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 /**
  * Price of a call: fixed, computed from the input before the work starts, or by the usage that the
  * handler reports. `max` is shown in offers before there is a valid input; `of` never returns more.
+ * `min` is the price of the cheapest call, by which the catalog lists and finds the service; by
+ * default, `max`.
  */
 export type Price<Input> =
   | Micros
   | {
       readonly max: Micros
+      readonly min?: Micros
       readonly unit?: never
       /** @param agent host of the agent that signed the request, as in `Call.agent` */
       readonly of: (input: Input, agent?: string) => Quote | Promise<Quote>

@@ -139,7 +139,8 @@ export interface SellingDomain {
   readonly provider: string
   /** URL of a page for sale, or a URL prefix. */
   readonly example: string
-  /** Price of the most expensive page. */
+  /** Prices of the cheapest and the most expensive page, without those of stored copies. */
+  readonly minPrice: Micros
   readonly maxPrice: Micros
   /** URL below which its service is called. */
   readonly serviceUrl: string

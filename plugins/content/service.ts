@@ -31,6 +31,7 @@ export const gatewayOf = (deps: ServiceDeps, domain: SellingDomain): AnyService 
         summary: `A page of ${domain.host}: title, text, headings, Markdown and more.`,
         price: {
           max: domain.maxPrice,
+          min: domain.minPrice,
           of: (asked, agent) => quotePage(deps, forAgent(domain, agent), asked),
         },
         input: schemas.inputOf(domain.example),
@@ -51,7 +52,7 @@ export const gatewayOf = (deps: ServiceDeps, domain: SellingDomain): AnyService 
       },
       'GET /pages': {
         summary: `Pages of ${domain.host} that are for sale, with prices: free.`,
-        // Computed, because the lowest fixed price is the one by which services are found.
+        // Computed, because the lowest price is the one by which services are found.
         price: { max: domain.maxPrice, of: () => ({ amount: micros(0n) }) },
         input: schemas.listInput,
         output: schemas.listOutput,

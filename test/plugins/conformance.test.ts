@@ -55,6 +55,7 @@ const magazine = gatewayOf(
     summary: 'Articles by the page.',
     provider: 'example',
     example: 'http://magazine.test/articles/bread',
+    minPrice: RULE.price,
     maxPrice: RULE.price,
     serviceUrl: 'http://hub.test/proxy/magazine',
     rules: [RULE],

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { json, type Micros } from '../../money.ts'
+import { json } from '../../money.ts'
 import type { PageRule } from '../../plugin/pages.ts'
 import type { Domains, SellingDomain, SoldPage } from '../../plugin/parts.ts'
 import type { Robots } from '../listings/probe/robots.ts'
@@ -87,7 +87,8 @@ function sellingDomain(
   return {
     ...row,
     example: `${row.origin}${examplePath(rules)}`,
-    maxPrice: prices.reduce((max, price) => (price > max ? price : max), 0n as Micros),
+    minPrice: prices.reduce((min, price) => (price < min ? price : min)),
+    maxPrice: prices.reduce((max, price) => (price > max ? price : max)),
     serviceUrl: serviceUrl(row.slug),
     rules: rules.filter(({ agents }) => agents.length === 0),
     page: (text, agent) => matchPage({ ...row, rules }, text, agent),

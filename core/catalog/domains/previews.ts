@@ -63,6 +63,7 @@ export class PagePreviews {
         ...domain,
         slug: domain.slug!,
         example: url,
+        minPrice: page.rule.price,
         maxPrice: page.rule.price,
         serviceUrl: '',
         rules: rules.filter(({ agents }) => agents.length === 0),

@@ -47,7 +47,13 @@ const isUnitPrice = (amount: unknown, per: unknown): boolean =>
   [amount, per].every((part) => typeof part === 'bigint' && part >= 1n && part <= MAX_SAFE_UNITS)
 
 /** `unit` is only for metered prices. */
-const Computed = z.looseObject({ max: z.bigint().min(0n), unit: z.undefined().optional() })
+const Computed = z
+  .looseObject({
+    max: z.bigint().min(0n),
+    min: z.bigint().min(0n).optional(),
+    unit: z.undefined().optional(),
+  })
+  .refine(({ min = 0n, max }) => min <= max, 'the minimum must not exceed the maximum')
 
 const Price = z.union(
   [z.bigint().min(0n), Metered, Computed],

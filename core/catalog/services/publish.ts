@@ -38,6 +38,10 @@ export interface SalesTerms {
 export const maxPrice = ({ price }: AnyEndpoint): Micros =>
   typeof price === 'bigint' ? price : price.max
 
+/** Returns the declared minimum of a computed price. */
+const minPrice = ({ price }: AnyEndpoint): Micros | undefined =>
+  typeof price === 'object' && price.unit === undefined ? price.min : undefined
+
 /** Returns the metered price of an endpoint; undefined if it has another one. */
 export const meteredPrice = ({ price }: AnyEndpoint): MeteredPrice | undefined =>
   typeof price === 'object' && price.unit !== undefined ? price : undefined
@@ -71,6 +75,7 @@ export const digestOf = (service: AnyService): string => {
     endpoint.summary,
     String(maxPrice(endpoint)),
     typeof endpoint.price,
+    ...(minPrice(endpoint) === undefined ? [] : [String(minPrice(endpoint))]),
     ...(meteredPrice(endpoint) ? meteredColumns(endpoint).map(String) : []),
     schemaText(endpoint.input),
     endpoint.output && schemaText(endpoint.output),
@@ -154,12 +159,12 @@ async function writeEndpoint(
        SELECT * FROM hub.price WHERE endpoint = $1 ORDER BY version DESC LIMIT 1
      ), added AS (
        INSERT INTO hub.price (endpoint, version, amount, computed, commission_bps, unit,
-         unit_amount, unit_per)
-       SELECT $1, coalesce((SELECT version FROM current), 0) + 1, $2, $3, $4, $5, $6, $7
+         unit_amount, unit_per, minimum)
+       SELECT $1, coalesce((SELECT version FROM current), 0) + 1, $2, $3, $4, $5, $6, $7, $8
        WHERE NOT EXISTS (SELECT FROM current
          WHERE amount = $2 AND computed = $3 AND commission_bps = $4
-           AND (unit, unit_amount, unit_per) IS NOT DISTINCT FROM
-             ($5::text, $6::bigint, $7::bigint))
+           AND (unit, unit_amount, unit_per, minimum) IS NOT DISTINCT FROM
+             ($5::text, $6::bigint, $7::bigint, $8::bigint))
        RETURNING version)
      SELECT version FROM added UNION ALL SELECT version FROM current ORDER BY version DESC LIMIT 1`,
     [
@@ -168,6 +173,7 @@ async function writeEndpoint(
       typeof endpoint.price !== 'bigint',
       commission,
       ...meteredColumns(endpoint),
+      minPrice(endpoint) ?? null,
     ],
   )
   const { version } = versions[0]!

@@ -62,9 +62,10 @@ const SERVICE_COLUMNS = `
 const SERVICE_TABLES = `
   FROM hub.service s
   JOIN LATERAL (
-    SELECT count(*)::integer AS endpoints, min(v.amount) AS low, max(v.amount) AS high
+    SELECT count(*)::integer AS endpoints, min(coalesce(v.minimum, v.amount)) AS low,
+      max(v.amount) AS high
     FROM hub.endpoint e
-    JOIN LATERAL (SELECT amount FROM hub.price WHERE endpoint = e.id
+    JOIN LATERAL (SELECT amount, minimum FROM hub.price WHERE endpoint = e.id
       ORDER BY version DESC LIMIT 1) v ON true
     WHERE e.service = s.slug AND e.state = 'active') p ON true
   LEFT JOIN LATERAL (

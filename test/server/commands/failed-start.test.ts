@@ -161,7 +161,7 @@ describe('npm run', function () {
     )
     for (const [i, { code, output }] of (await Promise.all(all)).entries()) {
       expect(code, names[i]).to.equal(1)
-      expect(output, names[i]).to.match(/^[A-Z].{10,200}\n$/)
+      expect(output, names[i]).to.match(/^(?:Creating a sandbox in .+\n)?[A-Z].{10,200}\n$/)
     }
   })
 

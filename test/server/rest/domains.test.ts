@@ -59,6 +59,19 @@ describe('owners of domains', () => {
     expect(service['provider']).to.match(/^p-[0-9a-f]{20}$/)
   })
 
+  it('are listed and found by the price of their cheapest page', async () => {
+    const made = await register()
+    shows(tokenOf(made))
+    await verify(made['domain_id'])
+    await price(made['domain_id'], [ALL, { path: '/reports/**', price_microdollars: 20_000 }])
+    const { body: service } = await send('GET', '/v1/services/the-owner')
+    const prices = { min: 1_000, max: 50 * 20_000 }
+    expect(service['price_microdollars'], 'a page, and a batch of reports').to.deep.equal(prices)
+    const query = { query: 'The Owner', max_price_microdollars: 1_000 }
+    const { body: found } = await send('POST', '/v1/search', query)
+    expect(found['data']).to.have.nested.property('[0].slug', 'the-owner')
+  })
+
   it('replace all rules at once; invalid rules change nothing', async () => {
     const { domain_id: id } = await register()
     const rules = [
