@@ -117,13 +117,13 @@ async function serve(args: readonly string[]): Promise<number> {
   return errors.exitCode
 }
 
-async function jobs(): Promise<number> {
+async function jobs(args: readonly string[]): Promise<number> {
+  if (args.length > 0) throw new ConfigError(`Unknown argument ${args[0]}.\n${USAGE}`)
   const config = readConfig()
   if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
   const log = createProcessLog(config, config.logLevel)
   const errors = watchUnhandledErrors(log, config.drain)
   for (const sentence of config.misspelledVariables) log.warn(sentence)
-  if (!config.production && !existsSync(config.dataDir)) writeError(firstStart(config.dataDir))
   const running = await startHub({
     config: { ...config, jobs: true },
     loadParts,
@@ -260,11 +260,17 @@ async function findPluginCommand(
 /** A command has nothing to drain: it may finish its work. */
 const NO_DRAIN = { delaySeconds: 0, graceSeconds: 0 } as const
 
+const HELP: ReadonlySet<string | undefined> = new Set(['help', '--help', '-h'])
+
 const [name = 'serve', ...args] = process.argv.slice(2)
+if (HELP.has(name) || (['serve', 'jobs'].includes(name) && HELP.has(args[0]))) {
+  await write(`${USAGE}\n`)
+  process.exit(0)
+}
 const command = COMMANDS[name] ?? (await findPluginCommand(name))
 if (!command) {
   process.stderr.write(`${USAGE}\n`)
-  process.exit(name === '--help' || name === 'help' ? 0 : 2)
+  process.exit(2)
 }
 try {
   const isServer = command === serve || command === jobs // these drain, and watch for themselves

@@ -154,6 +154,16 @@ describe('npm run', function () {
     }
   })
 
+  it('serve and jobs print help, or refuse unknown arguments, instead of starting', async () => {
+    for (const name of ['serve', 'jobs']) {
+      const help = await spawnHub([name, '--help'], {}).ended
+      expect(help, name).to.deep.equal({ code: 0, output: '' })
+      const { code, output } = await spawnHub([name, '--port'], {}).ended
+      expect(code, name).to.equal(1)
+      expect(output, name).to.match(/^Unknown argument --port\.\nusage: node server\/main\.ts/)
+    }
+  })
+
   it('ends with 1 and one sentence without a database', async () => {
     const names = ['start', 'migrate', 'ledger', 'tenders'] as const
     const all = names.map(
