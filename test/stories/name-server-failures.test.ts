@@ -56,7 +56,7 @@ describe('a name server that', function () {
       for (const response of await buy()) {
         expect(response['error']).to.be.oneOf(['upstream_unreachable', 'upstream_timeout'])
         expect(response).to.include({ retryable: true })
-        expect(response['advice']).to.match(/nothing was (?:charged|paid)/i)
+        expect(response['advice']).to.match(/nothing was paid|you were not charged/i)
       }
       names.addresses.set(SELLER, ['10.0.0.1'])
       for (const { error } of await buy()) expect(error).to.equal('destination_not_allowed')
