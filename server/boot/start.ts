@@ -9,6 +9,7 @@ import { replicaUrl } from '../../core/db/recent-reads.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
+import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
@@ -141,6 +142,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
         return drainAndClose(server, hub, options)
       })
       port = (server.address() as AddressInfo).port
+      void loadSearchLater(log)
     }
     if (config.jobs) jobs = await runJobs(options, parts, hub, { ...environment, baseUrl })
     const databaseUrl = database.ownerUrl ?? database.directUrl
@@ -187,6 +189,16 @@ function createHubOptions(
     clock: options.clock,
     cacheNow: options.cacheNow,
     log,
+  }
+}
+
+/** Loads the search when the hub serves, so that the first search keeps no request waiting. */
+async function loadSearchLater(log: Log): Promise<void> {
+  try {
+    const { loadSearch } = await import('../../core/catalog/search/load-search.ts')
+    await loadSearch()
+  } catch (err) {
+    log.error({ err }, 'failed to load the search')
   }
 }
 

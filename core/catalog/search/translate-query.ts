@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import { wordVectors } from './meaning/word-vectors.ts'
 import { tokenize } from './tokenize.ts'
 import { countryAndLanguageNames } from './vocabulary/country-names.ts'
@@ -93,7 +94,10 @@ const withoutArticle = (word: string): string => {
 const isFunctionWord = (word: string): boolean =>
   FUNCTION_WORDS.has(word) || (word.length === 1 && FOREIGN_LETTER.test(word))
 
-function readTranslations(): Translations {
+const LINES_PER_STEP = 100
+
+/** Reads the vocabulary in steps of a few milliseconds. */
+function* readTranslations(): Generator<void, Translations> {
   const file = readFileSync(new URL('./vocabulary/translations.txt', import.meta.url), 'utf8')
   const phrases = new Map<string, readonly string[]>()
   const unspaced = new Map<string, string>()
@@ -106,11 +110,15 @@ function readTranslations(): Translations {
     const key = plain(text)
     if (!phrases.has(key)) phrases.set(key, tokenize(english))
   }
-  for (const line of file.trim().split('\n')) {
+  for (const [n, line] of file.trim().split('\n').entries()) {
     const [english, foreign] = line.split(' = ') as [string, string]
     for (const text of foreign.split(', ')) add(text, english)
+    if (n % LINES_PER_STEP === 0) yield
   }
-  for (const { name, english } of countryAndLanguageNames()) add(name, english)
+  for (const names of countryAndLanguageNames()) {
+    for (const { name, english } of names) add(name, english)
+    yield
+  }
   const single = [...phrases.keys()].filter(
     (key) => !key.includes(' ') && key.length >= INFLECTION.lengthMin,
   )
@@ -126,7 +134,22 @@ function readTranslations(): Translations {
 }
 
 let loaded: Translations | undefined
-const translations = (): Translations => (loaded ??= readTranslations())
+function translations(): Translations {
+  if (loaded) return loaded
+  const steps = readTranslations()
+  let step = steps.next()
+  while (!step.done) step = steps.next()
+  return (loaded = step.value)
+}
+
+/** Loads the vocabulary, and lets other work run in between. */
+export async function loadTranslations(): Promise<void> {
+  if (loaded) return
+  const steps = readTranslations()
+  let step = steps.next()
+  for (; !step.done; step = steps.next()) await setImmediate()
+  loaded ??= step.value
+}
 
 /**
  * Reads a query in English: words of other languages are translated by the vocabulary, with their

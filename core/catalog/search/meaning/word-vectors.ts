@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { brotliDecompressSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliDecompress, brotliDecompressSync } from 'node:zlib'
 
 /** Dimensions of the vectors; test/support/train-word-vectors.ts writes them. */
 const DIMENSIONS = 48
 
-const unpack = (file: string): Buffer =>
-  brotliDecompressSync(readFileSync(new URL(`./data/${file}`, import.meta.url)))
+const read = (file: string): Buffer => readFileSync(new URL(`./data/${file}`, import.meta.url))
 
 /** Sums the squares of elements, which are too small to overflow. */
 function sumOfSquares(values: Int8Array, from: number, to: number): number {
@@ -23,14 +23,14 @@ export class WordVectors {
   readonly #values: Int8Array
   readonly #lengths: Float32Array
 
-  constructor() {
-    const lines = unpack('stems.br').toString().split('\n')
+  constructor(stems: Buffer, vectors: Buffer) {
+    const lines = stems.toString().split('\n')
     for (const [row, line] of lines.entries()) {
       const [stem, ...words] = line.split(' ') as [string, ...string[]]
       for (const word of words) this.#rows.set(word, row)
       if (!this.#rows.has(stem)) this.#rows.set(stem, row)
     }
-    this.#values = new Int8Array(unpack('vectors.br'))
+    this.#values = new Int8Array(vectors)
     this.#lengths = new Float32Array(lines.length)
     for (let row = 0; row < lines.length; row++) {
       const start = row * DIMENSIONS
@@ -59,5 +59,17 @@ export class WordVectors {
 }
 
 let loaded: WordVectors | undefined
-/** Word vectors of this process, loaded at the first use. */
-export const wordVectors = (): WordVectors => (loaded ??= new WordVectors())
+/** Word vectors of this process, loaded at the first use unless `loadWordVectors` did. */
+export const wordVectors = (): WordVectors =>
+  (loaded ??= new WordVectors(
+    brotliDecompressSync(read('stems.br')),
+    brotliDecompressSync(read('vectors.br')),
+  ))
+
+/** Loads the word vectors, and unpacks them on another thread. */
+export async function loadWordVectors(): Promise<void> {
+  if (loaded) return
+  const unpack = promisify(brotliDecompress)
+  const [stems, vectors] = await Promise.all([unpack(read('stems.br')), unpack(read('vectors.br'))])
+  loaded ??= new WordVectors(stems, vectors)
+}

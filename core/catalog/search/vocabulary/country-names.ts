@@ -13,15 +13,16 @@ export interface TranslatedName {
 }
 
 /** Lists the names of countries and languages in other languages, as Unicode has them. */
-export const countryAndLanguageNames = (): TranslatedName[] =>
-  (['region', 'language'] as const).flatMap((type) => {
+export function* countryAndLanguageNames(): Generator<readonly TranslatedName[]> {
+  for (const type of ['region', 'language'] as const) {
     const english = namesIn('en', type, CODES)
-    return LOCALES.flatMap((locale) =>
-      [...namesIn(locale, type, [...english.keys()])]
+    for (const locale of LOCALES) {
+      yield [...namesIn(locale, type, [...english.keys()])]
         .map(([code, name]) => ({ name, english: english.get(code)! }))
-        .filter((each) => each.name !== each.english),
-    )
-  })
+        .filter((each) => each.name !== each.english)
+    }
+  }
+}
 
 function namesIn(locale: string, type: 'region' | 'language', codes: readonly string[]) {
   const names = new Intl.DisplayNames([locale], { type, fallback: 'none' })
