@@ -1,21 +1,14 @@
 import { PassThrough, type Readable } from 'node:stream'
-import {
-  type ClientConfig,
-  type Connection,
-  type DatabaseError,
-  Query,
-  type QueryArrayResult,
-} from 'pg'
+import { type ClientConfig, type Connection, Query, type QueryArrayResult } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
 import { connectClient } from './client.ts'
+import { isPrivilegeError } from './privilege-error.ts'
 
 /** Positions in the write-ahead log between which a base backup was made. */
 export interface BackupRange {
   readonly start: string
   readonly end: string
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 /**
  * Streams a base backup of the whole server, with the log that makes it consistent, as one tar
@@ -52,8 +45,7 @@ export async function streamBaseBackup(
 
 /** @param cause an error of the server, or of the connection with its own cause */
 function describeRefusal(cause: Error, url: string): Error {
-  const { code } = (cause.cause ?? cause) as DatabaseError
-  if (code !== INSUFFICIENT_PRIVILEGE) return cause
+  if (!isPrivilegeError(cause)) return cause
   const login = decodeURIComponent(new URL(url).username)
   const role = `"${login.replaceAll('"', '""')}"`
   return new ConfigError(

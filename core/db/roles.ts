@@ -1,10 +1,10 @@
 import type { ClientBase } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
+import { isPrivilegeError } from './privilege-error.ts'
 
 /** Roles of the hub, which all databases of a server share. */
 const HUB_ROLES = ['hub_app', 'hub_finance', 'hub_jobs'] as const
 
-const INSUFFICIENT_PRIVILEGE = '42501'
 /** First version in which CREATEROLE does not grant the roles that others have created. */
 const VERSION_WITH_ADMIN_RIGHTS = 16
 
@@ -36,10 +36,6 @@ export async function managingRoles<T>(client: ClientBase, work: () => Promise<T
     )
   }
 }
-
-const isPrivilegeError = (error: unknown): boolean =>
-  error instanceof Error &&
-  ((error as { code?: string }).code === INSUFFICIENT_PRIVILEGE || isPrivilegeError(error.cause))
 
 async function missingRights(client: ClientBase): Promise<readonly string[]> {
   const { rows } = await client.query<Rights>(

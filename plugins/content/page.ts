@@ -211,11 +211,18 @@ const untilDate = (date: string, now: string): number =>
   (Date.parse(date) - Date.parse(now)) / 1_000
 
 /** Refuses redirects to another domain or to a page that is not for sale or costs more. */
-function resolveRedirect({ domain, page }: PageRequest, url: string): string {
+function resolveRedirect(wanted: PageRequest, url: string): string {
+  const target = targetOf(wanted, url)
+  if (target instanceof Failure) throw target
+  return target
+}
+
+/** Returns the URL of the page to which another one redirects, or why it is not delivered. */
+function targetOf({ domain, page }: PageRequest, url: string): string | Failure {
   const found = domain.page(url.split('#')[0] ?? '')
   if (typeof found !== 'string' && found.rule.price <= page.rule.price) return found.url
   const reason = typeof found === 'string' ? TARGET_REFUSALS[found] : 'which costs more'
-  throw redirected(`The page redirects to ${url.slice(0, SHOWN_URL_MAX)}, ${reason}.`, url)
+  return redirected(`The page redirects to ${url.slice(0, SHOWN_URL_MAX)}, ${reason}.`, url)
 }
 
 const SHOWN_URL_MAX = 300
@@ -237,12 +244,8 @@ function explainRedirect(wanted: PageRequest, error: unknown): unknown {
   if (!(error instanceof RenderError)) return error
   if (error.code === 'upstream_redirect') return tooManyRedirects()
   if (error.code !== 'content_redirected' || error.location === undefined) return error
-  try {
-    resolveRedirect(wanted, error.location)
-    return error
-  } catch (refusal) {
-    return refusal
-  }
+  const target = targetOf(wanted, error.location)
+  return target instanceof Failure ? target : error
 }
 
 async function assertAllowed({ domains }: PageDeps, url: string): Promise<void> {

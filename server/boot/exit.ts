@@ -1,5 +1,6 @@
 import type { Drain } from '../../core/config.ts'
 import { ConfigError } from '../../core/config.ts'
+import { isPrivilegeError } from '../../core/db/privilege-error.ts'
 import type { Log } from '../../core/log.ts'
 import { Refusal } from '../../core/plugin/index.ts'
 
@@ -28,8 +29,6 @@ export async function exitProcess(code: number): Promise<never> {
   process.exit(code)
 }
 
-/** Error code of PostgreSQL. */
-const INSUFFICIENT_PRIVILEGE = '42501'
 const OTHER_LOGINS =
   'Set DATABASE_OWNER_URL to the login of the owner; a backup uses HUB_BACKUP_DATABASE_URL.'
 
@@ -38,10 +37,10 @@ export function describeFailure(error: unknown): string {
   // Reports the first error, not one that followed from stopping.
   if (error instanceof SuppressedError) return describeFailure(error.suppressed)
   if (!(error instanceof Error)) return String(error)
-  if ('code' in error && error.code === INSUFFICIENT_PRIVILEGE) {
-    return `The database login may not do this (${error.message}). ${OTHER_LOGINS}`
-  }
   // A plugin throws Refusal for settings that it cannot use; the system, for files and ports.
   const isExpected = error instanceof ConfigError || error instanceof Refusal || 'syscall' in error
-  return isExpected ? error.message : (error.stack ?? error.message)
+  if (isExpected) return error.message
+  return isPrivilegeError(error)
+    ? `The database login may not do this (${error.message}). ${OTHER_LOGINS}`
+    : (error.stack ?? error.message)
 }

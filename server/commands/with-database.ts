@@ -3,6 +3,7 @@ import { ConfigError, readConfig } from '../../core/config.ts'
 import { joinLogins } from '../../core/db/logins.ts'
 import { joinDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { isPrivilegeError } from '../../core/db/privilege-error.ts'
 
 /** Runs a command on the hub's database, which is opened on first use. */
 export async function withDatabase(
@@ -22,8 +23,6 @@ export async function withDatabase(
     await (await opened)?.close()
   }
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 type Role = 'hub_app' | 'hub_finance' | 'owner'
 
@@ -52,7 +51,7 @@ async function openDatabase(
     await pool.query(`SELECT 'ledger.head'::regclass`)
   } catch (error) {
     await close()
-    if ((error as { code?: unknown }).code === INSUFFICIENT_PRIVILEGE) throw error
+    if (isPrivilegeError(error)) throw error
     const advice = 'Start the hub once, or set HUB_DATA_DIR or DATABASE_URL to where it runs.'
     throw new ConfigError(`No ledger found. ${advice}`, { cause: error })
   }

@@ -73,11 +73,11 @@ export function rejectMalformed(
   socket.end([`HTTP/1.1 ${status} ${fault.code}`, ...lines, '', text].join('\r\n'))
 }
 
-/** @throws Fault `malformed_path` unless all percent escapes of a path are UTF-8 */
-export function assertDecodable(path: string): void {
-  if (!path.includes('%')) return
+/** Decodes the percent escapes of a path. @throws Fault `malformed_path` unless they are UTF-8 */
+export function decodePath(path: string): string {
+  if (!path.includes('%')) return path
   try {
-    decodeURIComponent(path)
+    return decodeURIComponent(path)
   } catch (cause) {
     throw new Fault('malformed_path', undefined, { cause })
   }

@@ -11,7 +11,7 @@ import {
 } from '../http/exchange.ts'
 import { isFormType, readFormBody } from '../http/form-body.ts'
 import type { HttpResponse } from '../http/http-response.ts'
-import { assertWellFormed } from '../http/malformed.ts'
+import { assertWellFormed, decodePath } from '../http/malformed.ts'
 import { readPaymentHeader, withReceipt } from '../http/payment-headers.ts'
 import { type PreKoaExchange, type PreKoaHandler, preKoaHandler } from '../http/pre-koa.ts'
 import { problem, reportFault } from '../http/problem.ts'
@@ -155,18 +155,9 @@ const queryOf = (url?: string): ReturnType<typeof parse> => parse(searchOf(url).
 
 /** Splits `/proxy/{slug}/{path}`. Refuses slashes that would be separators only once decoded. */
 function parseTarget(raw: string): { readonly slug: string; readonly path: string } {
-  const target = (raw.includes('%') ? decode(raw) : raw).slice(PROXY_PATH.length + 1)
+  if (/%2f/i.test(raw)) throw new Fault('malformed_path')
+  const target = decodePath(raw).slice(PROXY_PATH.length + 1)
   const end = target.indexOf('/')
   if (end < 0) return { slug: target, path: '/' }
   return { slug: target.slice(0, end), path: target.slice(end) }
-}
-
-/** @throws Fault `malformed_path` */
-function decode(path: string): string {
-  if (/%2f/i.test(path)) throw new Fault('malformed_path')
-  try {
-    return decodeURIComponent(path)
-  } catch (error) {
-    throw new Fault('malformed_path', undefined, { cause: error })
-  }
 }

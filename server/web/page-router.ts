@@ -8,7 +8,7 @@ import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import { requestIdOf } from '../http/exchange.ts'
 import { markPublic } from '../http/finalize-response.ts'
 import { readForm } from '../http/form-body.ts'
-import { assertDecodable } from '../http/malformed.ts'
+import { decodePath } from '../http/malformed.ts'
 import { faultHeaders, methodNotAllowed, reportFault, toFault } from '../http/problem.ts'
 import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
@@ -60,7 +60,7 @@ export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Mid
   }
   const routes = router.routes() as unknown as Middleware
   const serve: Middleware = async (ctx, next) => {
-    assertDecodable(ctx.path)
+    decodePath(ctx.path) // refused here, because the router would match what it cannot decode
     await routes(ctx, next)
   }
   return async (ctx, next) => {

@@ -3,7 +3,12 @@ import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
-import { type FoundProof, findProof, type MissingProof } from '../listings/find-proof.ts'
+import {
+  type FoundProof,
+  findProof,
+  type MissingProof,
+  PROOF_PLACES,
+} from '../listings/find-proof.ts'
 import { type OwnershipDeps, proofTokens } from '../listings/ownership.ts'
 import { isReserved } from '../services/declaration.ts'
 import { DOMAIN_COLUMNS, type Domain, findDomain, lockHost } from './store.ts'
@@ -55,15 +60,9 @@ export async function verifyDomain(
   return inTransaction(pool, (client) => assignHost(client, domain, proof))
 }
 
-const PLACES: Readonly<Record<MissingProof['method'], string>> = {
-  file: 'File',
-  meta: 'Meta tag',
-  dns: 'DNS record',
-}
-
 /** Says what the hub saw in each place. */
 function notProven(missing: readonly MissingProof[]): Fault {
-  const seen = missing.map(({ method, problem }) => `${PLACES[method]}: ${problem}`)
+  const seen = missing.map(({ method, problem }) => `${PROOF_PLACES[method]}: ${problem}`)
   const detail = `The token was not found. ${seen.join(' ')}`
   return new Fault('domain_not_proven', detail, { extras: { missing } })
 }

@@ -4,8 +4,9 @@ import { withTimeout } from '../../clock.ts'
 import { EgressError } from '../../egress/errors.ts'
 import type { Egress, EgressResponse } from '../../egress/http.ts'
 
-/** Place where a host publishes its owner's token. */
-export type ProofMethod = 'file' | 'meta' | 'dns'
+/** Places where a host publishes its owner's token, with their names. */
+export const PROOF_PLACES = { file: 'File', meta: 'Meta tag', dns: 'DNS record' } as const
+export type ProofMethod = keyof typeof PROOF_PLACES
 
 export const PROOF_FILE = '/.well-known/agenthub.txt'
 export const PROOF_NAME = 'agenthub-verification'
@@ -41,7 +42,7 @@ export interface FoundProof {
 /** A place without the token. */
 export interface MissingProof {
   readonly method: ProofMethod
-  /** Fault that the hub met there, as a sentence for the owner. */
+  /** Sentence for the owner. */
   readonly problem: string
 }
 

@@ -94,9 +94,10 @@ const withoutArticle = (word: string): string => {
 const isFunctionWord = (word: string): boolean =>
   FUNCTION_WORDS.has(word) || (word.length === 1 && FOREIGN_LETTER.test(word))
 
+/** Lines of the vocabulary between two steps. */
 const LINES_PER_STEP = 100
 
-/** Reads the vocabulary in steps of a few milliseconds. */
+/** Reads the vocabulary in steps, between which other work may run. */
 function* readTranslations(): Generator<void, Translations> {
   const file = readFileSync(new URL('./vocabulary/translations.txt', import.meta.url), 'utf8')
   const phrases = new Map<string, readonly string[]>()

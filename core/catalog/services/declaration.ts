@@ -55,10 +55,14 @@ const Computed = z
   })
   .refine(({ min = 0n, max }) => min <= max, 'the minimum must not exceed the maximum')
 
-const Price = z.union(
-  [z.bigint().min(0n), Metered, Computed],
-  "must be an amount, such as usd('0.001'), or { max, of }",
-)
+const Price = z.union([z.bigint().min(0n), Metered, Computed], {
+  error: ({ input, errors }) => {
+    const [, metered = [], computed = []] = errors ?? []
+    const own = isObject(input) && 'unit' in input ? metered : computed
+    const fault = own.find(({ code }) => code === 'custom')
+    return fault?.message ?? "must be an amount, such as usd('0.001'), or { max, of }"
+  },
+})
 
 /** Schemas of other libraries have other members. */
 const InputSchema = z.custom<Schema<unknown>>(
@@ -66,7 +70,7 @@ const InputSchema = z.custom<Schema<unknown>>(
   'must be a schema of agenthub/plugin, such as s.object({})',
 )
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 /** Constraints on a declaration, whose author may not have checked its TypeScript types. */
 const Declaration = z.object({

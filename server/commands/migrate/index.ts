@@ -1,4 +1,3 @@
-import { DatabaseError } from 'pg'
 import { migratePlugins, migrationSources } from '../../../core/catalog/services/open-plugin.ts'
 import { type Config, ConfigError } from '../../../core/config.ts'
 import { openLogins, servingUrl } from '../../../core/db/logins.ts'
@@ -7,6 +6,7 @@ import {
   type PlannedMigration,
   planMigrations,
 } from '../../../core/db/migration-plan.ts'
+import { isPrivilegeError } from '../../../core/db/privilege-error.ts'
 import type { Plugin } from '../../../core/plugin/index.ts'
 import { type Command, EXIT_FAILED, type Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
@@ -27,8 +27,6 @@ export const migrateCommand = (deps: MigrateDeps, args: readonly string[]): Prom
     write: deps.write,
     connect: () => Promise.reject(new Error('migrate opens its own connections')),
   })
-
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 const programOf = (deps: MigrateDeps): Program => ({
   name: 'migrate',
@@ -84,7 +82,7 @@ const NOT_OWNER =
 /** @throws ConfigError if the login may not read the list of migrations */
 const readPlan = (deps: MigrateDeps) =>
   readPlanAs(ownerOf(deps), deps).catch((error: unknown) => {
-    if (!(error instanceof DatabaseError) || error.code !== INSUFFICIENT_PRIVILEGE) throw error
+    if (!isPrivilegeError(error)) throw error
     throw new ConfigError(NOT_OWNER, { cause: error })
   })
 

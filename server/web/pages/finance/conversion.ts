@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
-
 import { decimal } from '../../../../core/money.ts'
 import type { ConversionJson, EthPriceJson } from '../../../rest/finance/conversion.ts'
 import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import { filterBar, form, formFields, textFilter } from '../../form.ts'
-import { requiredDollars } from '../../form-schemas.ts'
+import { monthField, requiredDollars } from '../../form-schemas.ts'
 import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
@@ -22,7 +21,6 @@ import {
 } from './components.ts'
 
 const PATH = '/finance/conversion'
-const MONTH = /^20\d\d-(?:0[1-9]|1[0-2])$/
 
 /** `/finance/conversion`: ETH, its value, what gas cost, and the revaluation of a month. */
 export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
@@ -31,7 +29,7 @@ export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     actions: {
       revalue: formAction({
         fields: z.object({
-          month: z.string().trim().regex(MONTH, 'enter a month, such as 2026-11'),
+          month: z.string().trim().pipe(monthField),
           price: requiredDollars,
           source: z.string().trim().min(1, 'enter where you read the price').max(200),
           reason,

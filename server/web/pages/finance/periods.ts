@@ -3,7 +3,7 @@ import { type Clock, dayName, daysBefore, monthName, monthStart } from '../../..
 import type { ChecklistJson, PeriodJson } from '../../../rest/finance/periods.ts'
 import { rowMenu } from '../../dialog.ts'
 import { filterBar, form, formFields, textFilter } from '../../form.ts'
-import { checkbox } from '../../form-schemas.ts'
+import { checkbox, monthField } from '../../form-schemas.ts'
 import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
@@ -14,21 +14,16 @@ import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/periods'
 
-const MONTH = /^20\d\d-(?:0[1-9]|1[0-2])$/
-
 /** `/finance/periods`: closed months, the checklist of a month, and the form that closes it. */
 export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page(PATH, {
     query: z.object({
-      month: z
-        .string()
-        .refine((month) => month === '' || MONTH.test(month), 'enter a month, such as 2026-11')
-        .default(''),
+      month: z.literal('').or(monthField).default(''),
     }),
     actions: {
       close: formAction({
         fields: z.object({
-          month: z.string().regex(MONTH, 'enter a month, such as 2026-11'),
+          month: monthField,
           sure: checkbox,
           override: checkbox,
           reason,
@@ -49,7 +44,8 @@ export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     render: async (request) => {
       const { api, query, submission } = request
       const asked = submission?.values['month'] ?? query.month
-      const month = MONTH.test(asked) ? asked : monthName(monthStart(clock.now(), -1))
+      const isMonth = monthField.safeParse(asked).success
+      const month = isMonth ? asked : monthName(monthStart(clock.now(), -1))
       const [periods, checklist] = await Promise.all([
         api<{ data: readonly PeriodJson[] }>('GET /v1/finance/periods'),
         api<ChecklistJson>('GET /v1/finance/periods/{month}/checklist', { params: { month } }),

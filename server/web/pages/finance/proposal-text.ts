@@ -1,3 +1,4 @@
+import type { ChecklistItemName } from '../../../../core/finance/closing-checklist.ts'
 import { decimal } from '../../../../core/money.ts'
 import type { ActJson } from '../../../rest/finance/proposals.ts'
 import { type Html, html } from '../../html.ts'
@@ -54,13 +55,14 @@ const countOf = (list: unknown): number => (Array.isArray(list) ? list.length : 
 
 /** Conditions of the closing checklist that are not met, in words. */
 const MISSING: Readonly<Record<string, string>> = {
+  over: 'the month is not over',
   balanced: 'debits and credits differ',
   verified: 'entries are not verified',
   exceptions: 'exceptions are open',
   proposals: 'proposals await a second person',
   payments: 'payments are unresolved',
   revalued: 'the ETH is not valued',
-}
+} satisfies Record<ChecklistItemName, string>
 
 const missingText = (missing: unknown): string =>
   Array.isArray(missing) && missing.length > 0

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { MissingProof } from '../../../../core/catalog/listings/find-proof.ts'
+import { type MissingProof, PROOF_PLACES } from '../../../../core/catalog/listings/find-proof.ts'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import { Fault } from '../../../../core/errors.ts'
 import type { ListPage } from '../../../rest/paging.ts'
@@ -128,16 +128,10 @@ const missingProofs = (missing: readonly MissingProof[]): Html =>
   flashMessage(
     'bad',
     html`<p><strong>Not verified.</strong> We did not find the token:</p><ul>${missing.map(
-      ({ method, problem }) => html`<li>${PROOF_METHODS[method] ?? method}: ${problem}</li>`,
+      ({ method, problem }) => html`<li>${PROOF_PLACES[method]}: ${problem}</li>`,
     )}</ul><p>Correct one of them, then verify again. A new DNS record may take some minutes to be
 visible.</p>`,
   )
-
-const PROOF_METHODS: Readonly<Record<string, string>> = {
-  file: 'File',
-  meta: 'Meta tag',
-  dns: 'DNS record',
-}
 
 const PROOF_STEPS: Readonly<Record<string, string>> = {
   file: 'A file at this URL with this content',

@@ -50,6 +50,15 @@ describe('a declaration', () => {
       const wrong = { [route]: { ...endpoint, [field]: JSON.parse(value) } }
       expect(faultOf(wrong)).to.equal(`service slow: endpoints → ${text}`)
     }
+    const of = () => ({ amount: usd('0.001') })
+    const reversed = { [route]: { ...endpoint, price: { max: 1n, min: 2n, of } } }
+    expect(faultOf(reversed)).to.equal(
+      `service slow: endpoints → ${route} → price: the minimum must not exceed the maximum`,
+    )
+    const metered = { [route]: { ...endpoint, price: { max: 1n, unit: 'tokens', of } } }
+    expect(faultOf(metered)).to.equal(
+      `service slow: endpoints → ${route} → price: must be unitPrice(amount, units)`,
+    )
     const { price: _, ...free } = endpoint as object & { price: unknown }
     expect(faultOf({ [route]: free })).to.equal(
       `service slow: endpoints → ${route} → price: ${amount}`,
