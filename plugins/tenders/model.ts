@@ -132,7 +132,6 @@ export interface LotResult {
   readonly lotId: string | null
   /** Codelist winner-selection-status; null if withheld. */
   readonly status: string | null
-  readonly reason: string | null
   readonly winners: readonly Winner[]
   readonly value: Amount | null
   /** Maximum (BT-709) and estimate (BT-660) of a framework agreement. */
@@ -166,7 +165,6 @@ export interface Notice {
   readonly ojs: string | null
   /** `2023-10-27` */
   readonly publishedOn: string
-  readonly dispatchedAt: string | null
   readonly noticeId: string | null
   readonly version: string | null
   readonly procedureId: string | null
@@ -199,8 +197,6 @@ export interface Notice {
   readonly previous: readonly string[]
   /** Words and units of energy that the titles and descriptions hold: for the relevance score. */
   readonly energyWords: readonly string[]
-  /** Currencies of all amounts. */
-  readonly currencies: readonly string[]
   /** Countries of all buyers, if they cannot be assigned. */
   readonly buyerCountries?: readonly string[]
   /** Oddities of the document, which is used nevertheless. */

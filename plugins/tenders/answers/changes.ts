@@ -10,6 +10,7 @@ import type { NewestSnapshot } from './envelope.ts'
 import { currentOf, estimateOf } from './item.ts'
 import { itemsOf } from './items.ts'
 import type { ChangesQuery } from './query.ts'
+import { where } from './where.ts'
 
 /** Default verification statuses: those based on the official journal. */
 export const OFFICIAL: readonly Verification[] = ['verified', 'declared', 'suspect']
@@ -56,20 +57,19 @@ export async function changes(
   now: Date,
 ) {
   const { edition } = at
-  const values: unknown[] = [now.toISOString().slice(0, 10)]
-  const parts = ['published_on <= $1']
-  const add = (condition: (name: string) => string, value: unknown): void => {
-    values.push(value)
-    parts.push(condition(`$${values.length}`))
-  }
   const { event, signal, verification, country, cpvPrefix, minScore } = query
-  if (event) add((value) => `event = ${value}`, event)
-  if (signal) add((value) => `signal = ${value}`, signal)
-  if (country) add((value) => `countries @> ARRAY[${value}::text]`, country)
-  if (cpvPrefix) add((value) => `cpv @> ARRAY[${value}::text]`, cpvPrefix)
-  if (minScore !== undefined) add((value) => `score >= ${value}`, Math.round(minScore * TENTHS))
-  add((value) => `verification = ANY (${value})`, verification ? [verification] : OFFICIAL)
-  const text = parts.join(' AND ')
+  const { text, values } = where(
+    ['published_on <= $1'],
+    [now.toISOString().slice(0, 10)],
+    [
+      ['event = ?', event],
+      ['signal = ?', signal],
+      ['countries @> ARRAY[?::text]', country],
+      ['cpv @> ARRAY[?::text]', cpvPrefix],
+      ['score >= ?', minScore && Math.round(minScore * TENTHS)],
+      ['verification = ANY (?)', verification ? [verification] : OFFICIAL],
+    ],
+  )
   const total = await countOf(transaction, { table: 'change', text, values, edition, now })
   const { rows } = await transaction.query<KeyRow>(
     `SELECT id, tender, detected_at, score FROM change WHERE ${text}

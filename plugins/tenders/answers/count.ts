@@ -1,10 +1,9 @@
 import type { Transaction } from 'agenthub/plugin'
+import type { Where } from './where.ts'
 
-interface CountQuery {
+/** Conditions of a count; the instant among their values is not part of the cache key. */
+interface CountQuery extends Where {
   readonly table: 'tender' | 'change'
-  /** Conditions and their values; the instant is not part of the cache key. */
-  readonly text: string
-  readonly values: readonly unknown[]
   /** Database and snapshot of the count, see `envelope.ts`. */
   readonly edition: string
   readonly now: Date

@@ -8,6 +8,7 @@ import type { NewestSnapshot } from './envelope.ts'
 import { itemOf } from './item.ts'
 import { itemsOf } from './items.ts'
 import type { FeedQuery } from './query.ts'
+import { type Where, where } from './where.ts'
 
 /** Statuses with a possible future deadline: few rows, however many tenders there are. */
 const LIVE: readonly Status[] = ['open', 'planned', 'unclear']
@@ -47,10 +48,7 @@ export async function feed(
 const isLive = ({ kind, status }: FeedQuery): boolean =>
   status === undefined && (kind === undefined || CALL_KINDS.has(kind))
 
-interface PageQuery {
-  /** SQL conditions and their values. */
-  readonly text: string
-  readonly values: readonly unknown[]
+interface PageQuery extends Where {
   /** Page size and offset. */
   readonly limits: readonly number[]
 }
@@ -108,23 +106,22 @@ async function settledPage(
 }
 
 /** Builds the conditions on `tender`; the first value is the instant, the second its date. */
-function filtersOf(query: FeedQuery, now: Date): { text: string; values: unknown[] } {
-  const values: unknown[] = [now, now.toISOString().slice(0, 10)]
-  const parts = ['$1::timestamptz IS NOT NULL', 'first_on <= $2', 'score >= 200']
-  const add = (condition: (name: string) => string, value: unknown): void => {
-    values.push(value)
-    parts.push(condition(`$${values.length}`))
-  }
-  const { label, minScore, country, cpvPrefix, kind } = query
+function filtersOf(query: FeedQuery, now: Date): Where {
+  const { label, minScore, country, cpvPrefix, kind, status } = query
   const least = Math.max(SCORE_MIN, label ? LABEL_MIN[label] : 0, minScore ?? 0)
   const above = label && ABOVE[label]
-  if (least > SCORE_MIN) add((value) => `score >= ${value}`, Math.ceil(least * TENTHS))
-  if (above !== undefined) add((value) => `score < ${value}`, above * TENTHS)
-  if (country) add((value) => `countries @> ARRAY[${value}::text]`, country)
-  if (cpvPrefix) add((value) => `cpv @> ARRAY[${value}::text]`, cpvPrefix)
-  if (kind) add((value) => `kind = ${value}`, kind)
-  else if (!query.status) add((value) => `kind = ANY (${value})`, [...CALL_KINDS])
-  return { text: parts.join(' AND '), values }
+  return where(
+    ['$1::timestamptz IS NOT NULL', 'first_on <= $2', 'score >= 200'],
+    [now, now.toISOString().slice(0, 10)],
+    [
+      ['score >= ?', least > SCORE_MIN ? Math.ceil(least * TENTHS) : undefined],
+      ['score < ?', above && above * TENTHS],
+      ['countries @> ARRAY[?::text]', country],
+      ['cpv @> ARRAY[?::text]', cpvPrefix],
+      ['kind = ?', kind],
+      ['kind = ANY (?)', kind || status ? undefined : [...CALL_KINDS]],
+    ],
+  )
 }
 
 const ABOVE: Readonly<Record<Label, number | undefined>> = {

@@ -14,16 +14,16 @@ interface Issue {
   readonly counts: { readonly newly_published: number; readonly official_changes: number }
 }
 
-let kept: { readonly of: string; readonly issue: Issue } | undefined
+let cached: { readonly key: string; readonly issue: Issue } | undefined
 
 /** Latest publication day, cached until another snapshot is closed. */
 export async function issueOf(
   transaction: Transaction,
   { edition, day }: Pick<NewestSnapshot, 'edition' | 'day'>,
 ): Promise<Issue> {
-  const of = `${edition} ${day}`
-  if (kept?.of !== of) kept = { of, issue: await readIssue(transaction, { edition, day }) }
-  return kept.issue
+  const key = `${edition} ${day}`
+  if (cached?.key !== key) cached = { key, issue: await readIssue(transaction, { edition, day }) }
+  return cached.issue
 }
 
 async function readIssue(

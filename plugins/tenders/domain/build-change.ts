@@ -3,6 +3,7 @@ import type { Notice, Text } from '../model.ts'
 import { type Change, linksOf, xpathOf } from './change.ts'
 import type { DetectedChange } from './detected-change.ts'
 import { impactOf } from './impact.ts'
+import { officialTextsOf } from './official-text.ts'
 import type { HashedNotice, Track } from './tracks.ts'
 
 /** Builds the published change with its evidence. */
@@ -86,13 +87,8 @@ export const titleOf = ({
   title.find(({ lang }) => lang === language) ?? title[0]
 
 /** The buyer's texts, each once. */
-const officialText = ({ changes }: Notice): Text[] => {
-  const all = [
-    ...(changes?.sections.flatMap(({ texts }) => texts) ?? []),
-    ...(changes?.reasonTexts ?? []),
-  ]
-  return all.filter(
-    ({ lang, text }, at) =>
+const officialText = (notice: Notice): Text[] =>
+  officialTextsOf(notice).filter(
+    ({ lang, text }, at, all) =>
       all.findIndex((other) => other.lang === lang && other.text === text) === at,
   )
-}

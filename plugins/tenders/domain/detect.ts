@@ -57,9 +57,9 @@ function detectChanges(
   const status = statusChanges(notice, earlier)
   if (!notice.changes) return [...changed, ...status]
   const documents = documentChanges(notice, follows)
-  const said = [...changed, ...status, ...documents]
+  const detected = [...changed, ...status, ...documents]
   const isMissed = !follows && movesDeadline(notice)
-  return said.length > 0 && !isMissed ? said : [...said, declaredChange(notice)]
+  return detected.length > 0 && !isMissed ? detected : [...detected, declaredChange(notice)]
 }
 
 /** A result that declares changes corrects one; without a reason it is just a result. */

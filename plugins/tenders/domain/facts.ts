@@ -75,18 +75,8 @@ export function differences(before: Facts, after: Facts): Difference[] {
   })
 }
 
-/** Applies differences: `applyDifferences(a, differences(a, b))` equals `b`. */
-export function applyDifferences(facts: Facts, found: readonly Difference[]): Facts {
-  const next = new Map(facts)
-  for (const difference of found) {
-    if (difference.after === null) next.delete(keyOf(difference))
-    else next.set(keyOf(difference), difference.after)
-  }
-  return next
-}
-
 /** Returns true if two values are equivalent: instants by moment, links by target. */
-export function isEquivalent(a: FieldValue, b: FieldValue): boolean {
+function isEquivalent(a: FieldValue, b: FieldValue): boolean {
   if (a === null || b === null || a.type !== b.type) return a === b
   return meaningOf(a) === meaningOf(b)
 }
@@ -114,10 +104,10 @@ function meaningOf(value: Exclude<FieldValue, null>): string {
 /** Renames new lots of the later notice whose title and CPV show that they are the same. */
 export function alignLots(before: Notice, after: Notice): Notice {
   const known = new Set(before.lots.map(({ id }) => id))
-  const gone = before.lots.filter(({ id }) => after.lots.every((lot) => lot.id !== id))
+  const removed = before.lots.filter(({ id }) => after.lots.every((lot) => lot.id !== id))
   const lots = after.lots.map((lot) => {
     if (known.has(lot.id)) return lot
-    const like = gone.filter((old) => likeness(old) !== '' && likeness(old) === likeness(lot))
+    const like = removed.filter((old) => likeness(old) !== '' && likeness(old) === likeness(lot))
     const [only] = like
     return only && like.length === 1 ? { ...lot, id: only.id } : lot
   })

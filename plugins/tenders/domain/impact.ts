@@ -12,43 +12,39 @@ const VALUE_HIGH_PCT = 10
 /** Part of a change that its impact depends on, besides its values. */
 type Circumstances = Partial<Pick<DetectedChange, 'lotIds' | 'lotText' | 'signal' | 'verification'>>
 
+/** Event, or a correction whose text alone says that a deadline has changed. */
+type ImpactCase = Event | 'deadline_declared'
+
 /** Rates the commercial impact of a change by fixed rules. */
 export function impactOf(
   event: Event,
   { before, after }: Pick<Difference, 'before' | 'after'>,
-  circumstances: Circumstances = {},
+  { lotIds = [], lotText, signal, verification }: Circumstances = {},
 ): Impact {
+  const isDeclared = event === 'correction_other' && signal === 'deadline'
+  const impactCase = isDeclared ? 'deadline_declared' : event
+  const isSuspect = verification === 'suspect'
+  const isOfLots = lotIds.length > 0
   const days = daysBetween(before, after)
   const hours = hoursBetween(before, after)
   const delta = valueDelta(before, after)
-  const isDeadline = event === 'correction_other' && circumstances.signal === 'deadline'
-  const summary = summaryOf(event, { before, after }, moveOf(days, hours), circumstances)
+  const form = (isOfLots && FORMS_OF_LOTS[impactCase]) || FORMS[impactCase]
+  const action = (isOfLots && ACTIONS_OF_LOTS[impactCase]) || ACTIONS[impactCase]
+  const summary = form
+    .replace('{before}', () => truncated(before))
+    .replace('{after}', () => truncated(after))
+    .replace('{move}', () => moveOf(days, hours))
+    .replace('{lots}', () => lotIds.join(', '))
+  const lots = lotText === undefined ? '' : ` It names lots that were not identified: ${lotText}.`
   return {
-    level: isDeadline ? 'high' : levelOf(event, delta?.pct ?? null),
-    summary: `${summary}${notesOf(circumstances)}`,
+    level: levelOf(impactCase, delta?.pct ?? null),
+    summary: `${summary}${lots}${isSuspect ? ' The year is probably mistyped.' : ''}`,
     days_delta: days,
     hours_delta: hours,
     value_delta: delta?.amount ?? null,
     value_delta_pct: delta?.pct ?? null,
-    action: actionOf(event, circumstances),
+    action: isSuspect ? 'Ask the buyer which deadline holds.' : action,
   }
-}
-
-const isOfLots = ({ lotIds = [] }: Circumstances): boolean => lotIds.length > 0
-
-function actionOf(event: Event, circumstances: Circumstances): string {
-  if (circumstances.verification === 'suspect') return 'Ask the buyer which deadline holds.'
-  if (circumstances.signal === 'deadline' && event === 'correction_other') {
-    return 'Check the deadline on the official page at once.'
-  }
-  return (isOfLots(circumstances) && ACTIONS_OF_LOTS[event]) || ACTIONS[event]
-}
-
-/** Sentences about lots that could not be identified and about mistakes. */
-function notesOf({ lotText, verification }: Circumstances): string {
-  const lots = lotText === undefined ? '' : ` It names lots that were not identified: ${lotText}.`
-  const suspect = verification === 'suspect' ? ' The year is probably mistyped.' : ''
-  return `${lots}${suspect}`
 }
 
 /** Difference of deadlines in words; hours if it is less than two days. */
@@ -59,7 +55,7 @@ function moveOf(days: number | null, hours: number | null): string {
   return days === null ? 'an unknown number of days' : counted(days, 'day')
 }
 
-const HIGH: ReadonlySet<Event> = new Set([
+const HIGH: ReadonlySet<ImpactCase> = new Set<ImpactCase>([
   'cancelled',
   'cancellation_intended',
   'suspended',
@@ -68,12 +64,13 @@ const HIGH: ReadonlySet<Event> = new Set([
   'deadline_shortened',
   'deadline_set',
   'deadline_removed',
+  'deadline_declared',
 ])
 
-function levelOf(event: Event, pct: number | null): Impact['level'] {
-  if (event === 'correction_other') return 'low' // a text alone
+function levelOf(impactCase: ImpactCase, pct: number | null): Impact['level'] {
+  if (impactCase === 'correction_other') return 'low' // a text alone
   const isMuch = Math.abs(pct ?? 0) >= VALUE_HIGH_PCT
-  return HIGH.has(event) || isMuch ? 'high' : 'medium'
+  return HIGH.has(impactCase) || isMuch ? 'high' : 'medium'
 }
 
 /** Calendar days, for the buyer, from the old deadline to the new one. */
@@ -104,11 +101,12 @@ function valueDelta(
   return { amount: unscaled(to - from), pct }
 }
 
-const ACTIONS: Readonly<Record<Event, string>> = {
+const ACTIONS: Readonly<Record<ImpactCase, string>> = {
   deadline_extended: 'Plan for the new deadline; confirm it on the official page.',
   deadline_shortened: 'Check at once whether the new deadline can be met.',
   deadline_set: 'Note the deadline; confirm it on the official page.',
   deadline_removed: 'Ask the buyer for the deadline that holds.',
+  deadline_declared: 'Check the deadline on the official page at once.',
   value_increased: 'Review price and capacity against the new value.',
   value_decreased: 'Review price and capacity against the new value.',
   value_set: 'Compare the value with your calculation.',
@@ -129,11 +127,14 @@ const ACTIONS: Readonly<Record<Event, string>> = {
   correction_other: 'Read the official text of the correction.',
 }
 
-const FORMS: Readonly<Record<Event, string>> = {
+/** Forms of summaries. */
+const FORMS: Readonly<Record<ImpactCase, string>> = {
   deadline_extended: 'Deadline moved from {before} to {after} ({move} later).',
   deadline_shortened: 'Deadline moved from {before} to {after} ({move} earlier).',
   deadline_set: 'Deadline set to {after}; there was none before.',
   deadline_removed: 'The deadline {before} was removed.',
+  deadline_declared:
+    'The buyer says that a deadline has changed; the notice now has {after}. See its text.',
   value_increased: 'Value raised from {before} to {after}.',
   value_decreased: 'Value lowered from {before} to {after}.',
   value_set: 'Value set to {after}; none was published before.',
@@ -154,45 +155,25 @@ const FORMS: Readonly<Record<Event, string>> = {
   correction_other: 'The buyer corrects the notice; see its text.',
 }
 
-function summaryOf(
-  event: Event,
-  { before, after }: Pick<Difference, 'before' | 'after'>,
-  move: string,
-  circumstances: Circumstances,
-): string {
-  const isDeadline = event === 'correction_other' && circumstances.signal === 'deadline'
-  const form = isDeadline
-    ? DEADLINE_DECLARED
-    : (isOfLots(circumstances) && FORMS_OF_LOTS[event]) || FORMS[event]
-  return form
-    .replace('{before}', () => shown(before))
-    .replace('{after}', () => shown(after))
-    .replace('{move}', () => move)
-    .replace('{lots}', () => (circumstances.lotIds ?? []).join(', '))
-}
-
-const DEADLINE_DECLARED =
-  'The buyer says that a deadline has changed; the notice now has {after}. See its text.'
-
 /** Summaries and advice for changes of single lots. */
-const FORMS_OF_LOTS: Readonly<Partial<Record<Event, string>>> = {
+const FORMS_OF_LOTS: Readonly<Partial<Record<ImpactCase, string>>> = {
   cancelled: 'The buyer cancels {lots}; code cancel.',
   cancellation_intended: 'The buyer intends to cancel {lots}.',
   suspended: '{lots} are suspended for a review.',
   awarded: 'A winner was chosen for {lots}.',
   not_awarded: 'The competition for {lots} was closed without a winner.',
 }
-const ACTIONS_OF_LOTS: Readonly<Partial<Record<Event, string>>> = {
+const ACTIONS_OF_LOTS: Readonly<Partial<Record<ImpactCase, string>>> = {
   cancelled: 'Stop work on these lots only; confirm on the official page.',
   cancellation_intended: 'Hold further costs for these lots until the buyer decides.',
   suspended: 'Hold further costs for these lots; watch for the buyer to go on.',
 }
 
-const SHOWN_MAX = 200
+const VALUE_TEXT_MAX = 200
 
-function shown(value: FieldValue): string {
+function truncated(value: FieldValue): string {
   const text = textOf(value)
-  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX).toWellFormed()}…` : text
+  return text.length > VALUE_TEXT_MAX ? `${text.slice(0, VALUE_TEXT_MAX).toWellFormed()}…` : text
 }
 
 function textOf(value: FieldValue): string {

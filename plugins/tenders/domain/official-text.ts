@@ -27,14 +27,14 @@ const isOne = (named: NamedDay, days: readonly string[]): boolean =>
   days.some((day) => isDay(named, day))
 
 /** The buyer's texts about a change: its descriptions and its reason. */
-const textsOf = ({ changes }: Notice): Text[] => [
+export const officialTextsOf = ({ changes }: Notice): Text[] => [
   ...(changes?.sections.flatMap(({ texts }) => texts) ?? []),
   ...(changes?.reasonTexts ?? []),
 ]
 
 /** Returns the deadline whose date the official text of a change names, if any. */
 export function namesDeadline(notice: Notice): Deadline | null {
-  const named = textsOf(notice).flatMap(({ text, lang }) => daysIn(text, lang))
+  const named = officialTextsOf(notice).flatMap(({ text, lang }) => daysIn(text, lang))
   const deadlines = deadlinesOf(notice)
   const found = deadlines.find((deadline) => named.some((each) => isDay(each, dayOf(deadline))))
   if (found || !movesDeadline(notice)) return found ?? null
@@ -45,7 +45,7 @@ export function namesDeadline(notice: Notice): Deadline | null {
 export function movesDeadline(notice: Notice): boolean {
   const days = deadlinesOf(notice).map(dayOf)
   if (notice.changes?.sections.some(({ ids }) => ids.some((id) => FIELD.test(id)))) return true
-  return textsOf(notice).some(({ text, lang }) =>
+  return officialTextsOf(notice).some(({ text, lang }) =>
     sentencesOf(text).some((sentence) => isMove(sentence, lang, days)),
   )
 }

@@ -57,12 +57,12 @@ interface Growing {
 /** Splits a family of notices into its calls. */
 export function tracksOf(family: readonly HashedNotice[]): Track[] {
   const tracks: Growing[] = []
-  const byName = new Map<string, { readonly track: Growing; readonly number: string }>()
+  const byName = new Map<string, Growing>()
   for (const current of [...family].sort(byPublication)) {
     const { notice } = current
     const names = isCall(notice) ? [notice.changes?.reference ?? ''] : referencesOf(notice)
     const target = names.flatMap((name) => byName.get(name) ?? [])[0]
-    const track = trackFor(notice, target?.track, tracks)
+    const track = trackFor(notice, target, tracks)
     const grown = track ?? { notices: [], predecessors: new Map<string, string>() }
     if (!track) tracks.push(grown)
     const isChange = notice.changes?.reference != null && byName.has(notice.changes.reference)
@@ -72,7 +72,7 @@ export function tracksOf(family: readonly HashedNotice[]): Track[] {
       grown.predecessors.set(notice.number, before.notice.number)
     }
     grown.notices.push(current)
-    for (const name of namesOf(notice)) byName.set(name, { track: grown, number: notice.number })
+    for (const name of namesOf(notice)) byName.set(name, grown)
   }
   return tracks
 }

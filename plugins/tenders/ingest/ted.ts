@@ -114,10 +114,10 @@ function sender({ http, clock, settings, userAgent, signal, renewClaim }: TedOpt
       if (tries === retries || ('reason' in response && response.final)) {
         throw new IngestFailure('unreachable', `${failure} from ${new URL(request.url).pathname}`)
       }
-      const asked =
+      const requestedMs =
         'reason' in response ? undefined : requestedDelay(response, clock.now(), settings)
       const backoff = Math.min(backoffMs * 2 ** tries, 60_000) * (0.5 + Math.random())
-      await delay(Math.max(asked ?? 0, backoff), undefined, { signal })
+      await delay(Math.max(requestedMs ?? 0, backoff), undefined, { signal })
     }
   }
 }
@@ -159,10 +159,11 @@ function requestedDelay(
   now: Date,
   { retryAfterMaxMs, quietMs }: Settings,
 ): number | undefined {
-  const asked =
+  const requestedMs =
     status === 429 || status === 503 ? retryAfter(headers['retry-after'], now) : undefined
-  if (status !== 403 && (asked === undefined || asked <= retryAfterMaxMs)) return asked
-  const until = new Date(now.getTime() + Math.min(asked ?? quietMs, 86_400_000))
+  if (status !== 403 && (requestedMs === undefined || requestedMs <= retryAfterMaxMs))
+    return requestedMs
+  const until = new Date(now.getTime() + Math.min(requestedMs ?? quietMs, 86_400_000))
   throw new IngestFailure('blocked', `status ${status}; quiet until ${until.toISOString()}`, until)
 }
 

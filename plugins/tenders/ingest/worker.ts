@@ -19,23 +19,23 @@ export async function claim(
 ): Promise<Claim | { readonly until: Date }> {
   const holder = randomUUID()
   const until = () => new Date(clock.now().getTime() + claimMs)
-  const taken = await database.query(
+  const claimed = await database.query(
     `UPDATE ingest_worker SET holder = $1, held_until = $2
      WHERE held_until < $3 AND quiet_until < $3`,
     [holder, until(), clock.now()],
   )
-  if (taken.rowCount === 0) return { until: await busyUntil(database) }
-  let kept = clock.now().getTime()
+  if (claimed.rowCount === 0) return { until: await busyUntil(database) }
+  let renewedAt = clock.now().getTime()
   return {
     async renewClaim() {
       const now = clock.now().getTime()
-      if (now - kept < claimMs / 4) return
+      if (now - renewedAt < claimMs / 4) return
       const { rowCount } = await database.query(
         'UPDATE ingest_worker SET held_until = $2 WHERE holder = $1',
         [holder, until()],
       )
       if (rowCount === 0) throw new IngestFailure('displaced', 'another worker has taken over')
-      kept = now
+      renewedAt = now
     },
     async keepQuiet(end) {
       await database.query('UPDATE ingest_worker SET quiet_until = $1', [end])

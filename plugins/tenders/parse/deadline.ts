@@ -38,8 +38,8 @@ export function deadlineOf(
   const time = TIME.exec(timeRaw?.trim() ?? '')
   const local = localOf(date, time)
   if (!local) return undefined
-  const given = [time?.[4], date[4]].filter((offset) => offset !== undefined)
-  const offsets = given.map(minutesOf)
+  const writtenOffsets = [time?.[4], date[4]].filter((offset) => offset !== undefined)
+  const offsets = writtenOffsets.map(minutesOf)
   const legal = legalOffsets(country, local.ms)
   const conflict = offsets.length === 2 && offsets[0] !== offsets[1]
   const inferred = local.hasTime && offsets.length === 0 && legal.length === 1
@@ -48,7 +48,7 @@ export function deadlineOf(
     : (offsets[0] ?? (inferred ? legal[0] : undefined))
   const offset = local.hasTime ? chosen : undefined
   const shown = offset === 0 ? clockOf(local.ms, legalAt(country, nuts, local.ms)) : undefined
-  const spelled = given[offsets.indexOf(offset ?? Number.NaN)]
+  const spelled = writtenOffsets[offsets.indexOf(offset ?? Number.NaN)]
   return {
     kind,
     at: offset === undefined ? null : `${local.text}${spelled === 'Z' ? 'Z' : written(offset)}`,

@@ -1,10 +1,8 @@
 import type { DeadlineKind, Lot } from '../model.ts'
 import { deadlineOrRaw, splitDeadlines } from './deadline.ts'
-import { cpvIn, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
+import { cpvIn, EXTENSION, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
 import { linkOf, textsOf } from './values.ts'
 import { type Node, textOf } from './xml.ts'
-
-const EXTENSION = 'ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
 
 /** Paths of the three deadlines below `cac:TenderingProcess`: BT-131, BT-1311, BT-630. */
 const PERIODS: readonly (readonly [DeadlineKind, string])[] = [

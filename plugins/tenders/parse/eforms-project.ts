@@ -2,7 +2,9 @@ import type { Amount, Cpv, Place } from '../model.ts'
 import { amountOf, cpvOf, distinct } from './values.ts'
 import { type Node, textOf } from './xml.ts'
 
-const EXTENSION = 'ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
+/** Path of the eForms extension below the root, and below elements that it extends. */
+export const EXTENSION =
+  'ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
 
 /** BT-262 and BT-263 of a `cac:ProcurementProject`. */
 export function cpvIn(project: Node | undefined): Cpv {

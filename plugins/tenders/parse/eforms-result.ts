@@ -51,7 +51,6 @@ function lotResultsOf(node: Node, tables: Tables): LotResult[] {
   const code = node.text('cbc:TenderResultCode')
   const result: Omit<LotResult, 'lotId'> = {
     status: code === undefined || code === 'unpublished' ? null : code,
-    reason: node.text('efac:DecisionReason/efbc:DecisionReasonCode') ?? null,
     winners: winnersOf(winning, tables),
     value: sumOf(winning.map((t) => amountOf(t.first('cac:LegalMonetaryTotal/cbc:PayableAmount')))),
     frameworkMax: amountOf(node.first(`${FRAMEWORK}/cbc:MaximumValueAmount`)),

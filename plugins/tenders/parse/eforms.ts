@@ -2,7 +2,7 @@ import { type Document, KINDS, type Kind, type Notice } from '../model.ts'
 import { changesOf } from './eforms-changes.ts'
 import { lotsOf } from './eforms-lots.ts'
 import { buyersOf, organizationsOf } from './eforms-parties.ts'
-import { cpvIn, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
+import { cpvIn, EXTENSION, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
 import { resultOf } from './eforms-result.ts'
 import { energyWordsIn } from './energy-words.ts'
 import {
@@ -16,8 +16,6 @@ import {
   textsOf,
 } from './values.ts'
 import { type Node, textOf, Unreadable, wholeText } from './xml.ts'
-
-const EXTENSION = 'ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
 
 /** Path where notices of early 2023 declare themselves `change`. */
 const KIND_OF_TYPE: readonly (readonly [RegExp, Kind | 'bri'])[] = [
@@ -57,9 +55,6 @@ export function readEforms(root: Node): Document {
   const place = { country: buyer?.country ?? null, nuts: buyer?.nuts ?? null }
   const project = root.first('cac:ProcurementProject')
   const process = root.first('cac:TenderingProcess')
-  const lots = lotsOf(root, { language, ...place })
-  const result = resultOf(extension, organizations)
-  const estimated = valueOf(project)
   return {
     ...identityOf(root, extension),
     ...versionFlag(root.text('cbc:CustomizationID')),
@@ -79,16 +74,15 @@ export function readEforms(root: Node): Document {
     accelerated: (process?.all('cac:ProcessJustification/cbc:ProcessReasonCode') ?? []).some(
       (code) => code.attributes['listName'] === 'accelerated-procedure' && isTrue(textOf(code)),
     ),
-    estimated,
+    estimated: valueOf(project),
     frameworkMax: frameworkMaxOf(project),
-    lots,
+    lots: lotsOf(root, { language, ...place }),
     changes: changesOf(extension, language),
     corrections: [],
-    result,
+    result: resultOf(extension, organizations),
     terminated: isTrue(process?.text('cbc:TerminatedIndicator')),
     previous: previousOf(root),
     energyWords: energyWordsIn(proseOf(root)),
-    currencies: currenciesOf({ estimated, lots, result }),
   }
 }
 
@@ -130,12 +124,10 @@ const COUNT_MAX = 1_000
 
 function identityOf(root: Node, extension: Node) {
   const publication = extension.first('efac:Publication')
-  const dispatched = root.text('cbc:IssueDate')?.slice(0, 10)
   return {
     number: numberOf(publication?.text('efbc:NoticePublicationID')) ?? null,
     ojs: issueOf(publication?.text('efbc:GazetteID')),
     publishedOn: dayOf(publication?.text('efbc:PublicationDate')),
-    dispatchedAt: dayOf(dispatched) && `${dispatched}T${root.text('cbc:IssueTime') ?? ''}`,
     schema: root.text('cbc:CustomizationID') ?? 'eforms',
     noticeId: nameOf(root.text('cbc:ID')?.toLowerCase()),
     version: nameOf(root.text('cbc:VersionID')),
@@ -177,13 +169,3 @@ const proseOf = (root: Node): string =>
     ])
     .map(wholeText)
     .join('\n')
-
-const currenciesOf = ({ estimated, lots, result }: Pick<Notice, 'estimated' | 'lots' | 'result'>) =>
-  distinct(
-    [
-      estimated,
-      ...lots.flatMap((lot) => [lot.estimated, lot.frameworkMax]),
-      result?.total,
-      ...(result?.lots.map(({ value }) => value) ?? []),
-    ].flatMap((amount) => amount?.currency ?? []),
-  )

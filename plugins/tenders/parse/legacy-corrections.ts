@@ -1,7 +1,7 @@
 import type { Correction, Deadline, FieldValue } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
 import { lotsNamedIn, namesAllLots } from './lot-names.ts'
-import { amountOf, cleanText, cpvOf, distinct } from './values.ts'
+import { amountOf, cleanText, cpvCodesOf, cpvOf, distinct } from './values.ts'
 import type { Node } from './xml.ts'
 
 /** Sections of the forms for the end of the period for tenders: IV.3.4 in R2.0.8. */
@@ -73,8 +73,6 @@ function codeIn(node: Node): FieldValue {
 }
 
 function codesIn(node: Node): FieldValue {
-  const codes = node
-    .all('CPV_ADDITIONAL/CPV_CODE')
-    .flatMap(({ attributes }) => cpvOf(attributes['CODE']) ?? [])
+  const codes = cpvCodesOf(node.all('CPV_ADDITIONAL/CPV_CODE'))
   return codes.length === 0 ? null : { type: 'codes', codes: distinct(codes).sort() }
 }

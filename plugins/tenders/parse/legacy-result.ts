@@ -1,8 +1,8 @@
 import type { Amount, LotResult, Result, Winner } from '../model.ts'
 import { countryOf } from './countries.ts'
 import { lotIdIn } from './lot-names.ts'
-import { amountOf, cleanText } from './values.ts'
-import { Node } from './xml.ts'
+import { amountFrom, amountOf, cleanText } from './values.ts'
+import type { Node } from './xml.ts'
 
 /** Reads the winners of F03, F06, F13, F25, 18 …; null for a form without awards. */
 export function legacyResultOf(form: Node): Result | null {
@@ -30,12 +30,8 @@ const totalIn = (node: Node | undefined): Amount | null =>
 /** Lowest and highest value of several contracts. */
 function rangeIn(node: Node | undefined): NonNullable<Result['totalRange']> | null {
   const range = PLACES.map((place) => node?.first(`${place}VAL_RANGE_TOTAL`)).find((found) => found)
-  const currency = range?.attributes['CURRENCY'] ?? ''
-  const at = (name: string): Amount | null => {
-    const value = new Node(name, '', { CURRENCY: currency })
-    value.content = range?.text(name) ?? ''
-    return amountOf(value)
-  }
+  const at = (name: string): Amount | null =>
+    amountFrom(range?.text(name) ?? '', range?.attributes['CURRENCY'])
   const [low, high] = [at('LOW'), at('HIGH')]
   return low && high && { low, high }
 }
@@ -49,7 +45,6 @@ function prizeOf(results: Node): LotResult {
   return {
     lotId: null,
     status: isAwarded ? 'selec-w' : results.first('NO_AWARDED_PRIZE') ? 'clos-nw' : null,
-    reason: null,
     winners: winners.flatMap(winnerOf),
     value: amountOf(results.first('AWARDED_PRIZE/VAL_PRIZE')),
     tenders: null,
@@ -65,15 +60,12 @@ const defenceAwards = (form: Node): LotResult[] =>
     const name = cleanText(contractor?.text('ORGANISATION/OFFICIALNAME') ?? '')
     const country = countryOf(contractor?.first('COUNTRY')?.attributes['VALUE'])
     const costs = award.first('CONTRACT_VALUE_INFORMATION/COSTS_RANGE_AND_CURRENCY_WITH_VAT_RATE')
-    const value = new Node('VALUE_COST', '', { CURRENCY: costs?.attributes['CURRENCY'] ?? '' })
-    value.content = (costs?.text('VALUE_COST') ?? '').replaceAll(' ', '')
     const tenders = Number(award.text('OFFERS_RECEIVED_NUMBER') ?? Number.NaN)
     return {
       lotId: lotIdIn(award.text('LOT_NUMBER')),
       status: name === '' ? null : 'selec-w',
-      reason: null,
       winners: name === '' ? [] : [{ name, country }],
-      value: amountOf(value),
+      value: amountFrom(costs?.text('VALUE_COST') ?? '', costs?.attributes['CURRENCY']),
       tenders: Number.isInteger(tenders) ? tenders : null,
     }
   })
@@ -94,7 +86,6 @@ function lotOf(award: Node): LotResult {
   return {
     lotId: lotIdIn(lot),
     status: awarded ? 'selec-w' : award.first('NO_AWARDED_CONTRACT') ? 'clos-nw' : null,
-    reason: null,
     winners: contractors.flatMap(winnerOf),
     value: totalIn(awarded),
     tenders: Number.isInteger(tenders) ? tenders : null,

@@ -6,7 +6,17 @@ import { correctionsOf, isOfDeadline } from './legacy-corrections.ts'
 import { activitiesOf, buyersOf, LANGUAGES, languageOf } from './legacy-parties.ts'
 import { legacyResultOf } from './legacy-result.ts'
 import { lotIdIn } from './lot-names.ts'
-import { amountOf, cleanText, cpvOf, dayOf, distinct, issueOf, linkOf, numberOf } from './values.ts'
+import {
+  amountOf,
+  cleanText,
+  cpvCodesOf,
+  cpvOf,
+  dayOf,
+  distinct,
+  issueOf,
+  linkOf,
+  numberOf,
+} from './values.ts'
 import { type Node, Unreadable, wholeText } from './xml.ts'
 
 /** Forms of TED XML (R2.0.8, R2.0.9) by the form type that eForms calls them by. */
@@ -79,7 +89,7 @@ export function readLegacy(root: Node): Document {
     nature: object?.first('TYPE_CONTRACT')?.attributes['CTYPE']?.toLowerCase() ?? null,
     buyers: buyersOf(body, country, root),
     activities: activitiesOf(body),
-    place: { countries: country ? [country] : [], nuts: nutsIn(object) },
+    place: { countries: country ? [country] : [], nuts: nutsOf(object?.all('OBJECT_DESCR/NUTS')) },
     cpv: cpvOfNotice(data, object),
     procedureType: PROCEDURES[coded.first('CODIF_DATA/PR_PROC')?.attributes['CODE'] ?? ''] ?? null,
     accelerated: isAccelerated(form, coded),
@@ -92,17 +102,15 @@ export function readLegacy(root: Node): Document {
     terminated: false,
     previous: previousOf(form, data),
     energyWords: energyWordsIn(object ? wholeText(object) : ''),
-    currencies: [],
   }
 }
 
-function publicationOf(coded: Node): Pick<Document, 'ojs' | 'publishedOn' | 'dispatchedAt'> {
+function publicationOf(coded: Node): Pick<Document, 'ojs' | 'publishedOn'> {
   const issue = coded.text('REF_OJS/NO_OJ')
   const published = plainDayOf(coded.text('REF_OJS/DATE_PUB'))
   return {
     ojs: published && issueOf(`${issue}/${published.slice(0, 4)}`),
     publishedOn: published,
-    dispatchedAt: plainDayOf(coded.text('CODIF_DATA/DS_DATE_DISPATCH')),
   }
 }
 
@@ -164,16 +172,15 @@ function titled(titles: readonly Node[], root: Node, language: string): Document
   return composed ? [{ lang: language, text: text(composed) }] : []
 }
 
-const nutsIn = (object: Node | undefined): string[] =>
-  distinct(
-    (object?.all('OBJECT_DESCR/NUTS') ?? []).flatMap(({ attributes }) => attributes['CODE'] ?? []),
-  )
+const nutsOf = (nodes: readonly Node[] = []): string[] =>
+  distinct(nodes.flatMap(({ attributes }) => attributes['CODE'] ?? []))
+
+const mainCodeOf = (object: Node | undefined): string | null =>
+  cpvOf(object?.first('CPV_MAIN/CPV_CODE')?.attributes['CODE']) ?? null
 
 function cpvOfNotice(data: Node, object: Node | undefined): Document['cpv'] {
-  const coded = data
-    .all('ORIGINAL_CPV')
-    .flatMap(({ attributes }) => cpvOf(attributes['CODE']) ?? [])
-  const main = cpvOf(object?.first('CPV_MAIN/CPV_CODE')?.attributes['CODE']) ?? coded[0] ?? null
+  const coded = cpvCodesOf(data.all('ORIGINAL_CPV'))
+  const main = mainCodeOf(object) ?? coded[0] ?? null
   return { main, additional: distinct(coded).filter((code) => code !== main) }
 }
 
@@ -205,25 +212,19 @@ function lotsOf(form: Node, context: LotContext): Lot[] {
   const ids = lotIdsOf(lots.map(({ node }) => node.text('LOT_NO')))
   return lots.map(({ node, object }, at): Lot => {
     const title = node.first('TITLE') ?? (isSplit ? object.first('TITLE') : undefined)
-    const codes = node
-      .all('CPV_ADDITIONAL/CPV_CODE')
-      .flatMap(({ attributes }) => cpvOf(attributes['CODE']) ?? [])
-    const estimated = amountOf(node.first('VAL_OBJECT'))
     return {
       id: ids[at]!,
       title: title ? [{ lang: context.language, text: text(title) }] : [],
       nature: nature ?? null,
       cpv: {
-        main: isSplit
-          ? (cpvOf(object.first('CPV_MAIN/CPV_CODE')?.attributes['CODE']) ?? null)
-          : null,
-        additional: distinct(codes),
+        main: isSplit ? mainCodeOf(object) : null,
+        additional: distinct(cpvCodesOf(node.all('CPV_ADDITIONAL/CPV_CODE'))),
       },
       place: {
         countries: context.country ? [context.country] : [],
-        nuts: distinct(node.all('NUTS').flatMap(({ attributes }) => attributes['CODE'] ?? [])),
+        nuts: nutsOf(node.all('NUTS')),
       },
-      estimated,
+      estimated: amountOf(node.first('VAL_OBJECT')),
       frameworkMax: null,
       ...shared,
     }

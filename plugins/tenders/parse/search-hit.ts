@@ -2,7 +2,7 @@ import { KINDS, type Notice, type Text } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
 import { energyWordsIn } from './energy-words.ts'
 import {
-  amountOf,
+  amountFrom,
   cleanText,
   cpvOf,
   dayOf,
@@ -12,7 +12,7 @@ import {
   nameOf,
   numberOf,
 } from './values.ts'
-import { Node, Unreadable } from './xml.ts'
+import { Unreadable } from './xml.ts'
 
 type Hit = Readonly<Record<string, unknown>>
 
@@ -99,7 +99,6 @@ function noticeOf(hit: Hit): Notice {
 
 const NOTHING = {
   schema: 'search-v3',
-  dispatchedAt: null,
   subtype: null,
   legalBasis: null,
   activities: [],
@@ -109,7 +108,6 @@ const NOTHING = {
   corrections: [],
   terminated: false,
   previous: [],
-  currencies: [],
 } as const
 
 /**
@@ -172,8 +170,7 @@ const totalOf = (hit: Hit) => amountAt(hit, 'total-value', 'total-value-cur')
 
 /** An amount whose currency is another field. */
 function amountAt(hit: Hit, value: string, currency: string) {
-  const node = new Node('amount', '', { currencyID: textsAt(hit, currency)[0] ?? '' })
   const [first] = [hit[value]].flat()
-  node.content = typeof first === 'number' || typeof first === 'string' ? String(first) : ''
-  return amountOf(node)
+  const isAmount = typeof first === 'number' || typeof first === 'string'
+  return amountFrom(isAmount ? String(first) : '', textsAt(hit, currency)[0])
 }

@@ -31,11 +31,17 @@ export const textsOf = (nodes: readonly Node[], fallback: string): Text[] =>
 
 export const WITHHELD = { amount: null, currency: null, withheld: true } as const
 
-/** The currency `unpublished`, or a negative amount, means withheld; a non-number is no amount. */
+/** Reads the amount of an element, whose currency is an attribute. */
 export function amountOf(node: Node | undefined): Amount | null {
   if (!node) return null
-  const text = textOf(node).replaceAll(/\s/g, '')
-  const currency = (node.attributes['currencyID'] ?? node.attributes['CURRENCY'] ?? '').trim()
+  const { currencyID, CURRENCY } = node.attributes
+  return amountFrom(textOf(node), currencyID ?? CURRENCY)
+}
+
+/** The currency `unpublished`, or a negative amount, means withheld; a non-number is no amount. */
+export function amountFrom(written: string, currencyCode: string | undefined): Amount | null {
+  const text = written.replaceAll(/\s/g, '')
+  const currency = (currencyCode ?? '').trim()
   if (currency.toLowerCase() === 'unpublished') return WITHHELD
   if (!/^[+-]?\d{1,30}(?:\.\d{0,20})?$/.test(text)) return null
   if (text.startsWith('-') && /[1-9]/.test(text)) return WITHHELD
@@ -96,6 +102,10 @@ export const distinct = <T>(values: readonly T[]): T[] => [...new Set(values)]
 /** Returns a CPV code without its check digit; undefined for other text. */
 export const cpvOf = (text: string | undefined): string | undefined =>
   /^(\d{8})(?:-\d)?$/.exec(text?.trim() ?? '')?.[1]
+
+/** Reads the CPV codes in the attribute `CODE` of elements of the older forms. */
+export const cpvCodesOf = (nodes: readonly Node[]): string[] =>
+  nodes.flatMap(({ attributes }) => cpvOf(attributes['CODE']) ?? [])
 
 /** Reads an xs:boolean, in which `1` means true. */
 export const isTrue = (text: string | undefined): boolean => text === 'true' || text === '1'

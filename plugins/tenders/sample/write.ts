@@ -70,13 +70,13 @@ const valueOf = (value: Sample['value']): string =>
 export function documentOf(sample: Sample): string {
   const root = sample.kind === 'planning' ? 'PriorInformationNotice' : 'ContractNotice'
   const { language, procedure, cpv } = sample
-  const spoken = `languageID="${language}"`
+  const languageAttribute = `languageID="${language}"`
   return `<?xml version="1.0" encoding="UTF-8"?>
 <${root} xmlns="${UBL}:${root}-2" ${NAMESPACES}>
 <ext:UBLExtensions><ext:UBLExtension><ext:ExtensionContent><efext:EformsExtension>
-${changesOf(sample, spoken)}<efac:Organizations><efac:Organization><efac:Company>
+${changesOf(sample, languageAttribute)}<efac:Organizations><efac:Organization><efac:Company>
 <cac:PartyIdentification>${tag('cbc:ID', 'ORG-0001')}</cac:PartyIdentification>
-<cac:PartyName>${tag('cbc:Name', sample.buyer.name, spoken)}</cac:PartyName>
+<cac:PartyName>${tag('cbc:Name', sample.buyer.name, languageAttribute)}</cac:PartyName>
 <cac:PostalAddress>${tag('cbc:CountrySubentityCode', sample.buyer.nuts)}
 <cac:Country>${tag('cbc:IdentificationCode', sample.buyer.country)}</cac:Country>
 </cac:PostalAddress>
@@ -94,15 +94,15 @@ ${tag('cbc:NoticeLanguageCode', language)}
 </cac:ContractingActivity><cac:Party><cac:PartyIdentification>${tag('cbc:ID', 'ORG-0001')}
 </cac:PartyIdentification></cac:Party></cac:ContractingParty>
 <cac:TenderingProcess>${tag('cbc:ProcedureCode', 'open')}</cac:TenderingProcess>
-<cac:ProcurementProject>${tag('cbc:Name', sample.title, spoken)}${valueOf(sample.value)}
+<cac:ProcurementProject>${tag('cbc:Name', sample.title, languageAttribute)}${valueOf(sample.value)}
 ${cpv.map((code, at) => cpvOf(at === 0 ? 'Main' : 'Additional', code)).join('')}
 </cac:ProcurementProject>
-${sample.lots.map((lot) => lotOf(lot, spoken)).join('\n')}
+${sample.lots.map((lot) => lotOf(lot, languageAttribute)).join('\n')}
 </${root}>
 `
 }
 
-const lotOf = (lot: SampleLot, spoken: string): string => `<cac:ProcurementProjectLot>
+const lotOf = (lot: SampleLot, languageAttribute: string): string => `<cac:ProcurementProjectLot>
 ${tag('cbc:ID', lot.id, 'schemeName="Lot"')}<cac:TenderingTerms>${
   lot.documents
     ? `<cac:CallForTendersDocumentReference><cac:Attachment><cac:ExternalReference>${tag(
@@ -113,13 +113,13 @@ ${tag('cbc:ID', lot.id, 'schemeName="Lot"')}<cac:TenderingTerms>${
 }</cac:TenderingTerms>
 <cac:TenderingProcess><cac:TenderSubmissionDeadlinePeriod>${tag('cbc:EndDate', lot.deadline[0])}
 ${tag('cbc:EndTime', lot.deadline[1])}</cac:TenderSubmissionDeadlinePeriod></cac:TenderingProcess>
-<cac:ProcurementProject>${tag('cbc:Name', lot.title, spoken)}${valueOf(lot.value)}
+<cac:ProcurementProject>${tag('cbc:Name', lot.title, languageAttribute)}${valueOf(lot.value)}
 ${cpvOf('Main', lot.cpv)}</cac:ProcurementProject></cac:ProcurementProjectLot>`
 
-const changesOf = ({ changes }: Sample, spoken: string): string =>
+const changesOf = ({ changes }: Sample, languageAttribute: string): string =>
   changes
     ? `<efac:Changes>${tag('efbc:ChangedNoticeIdentifier', changes.reference)}
-<efac:Change>${tag('efbc:ChangeDescription', changes.text, spoken)}<efac:ChangedSection>
+<efac:Change>${tag('efbc:ChangeDescription', changes.text, languageAttribute)}<efac:ChangedSection>
 ${tag('efbc:ChangedSectionIdentifier', changes.section)}</efac:ChangedSection></efac:Change>
 <efac:ChangeReason>${tag('cbc:ReasonCode', changes.reason)}</efac:ChangeReason></efac:Changes>
 `

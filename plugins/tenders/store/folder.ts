@@ -57,9 +57,10 @@ export async function loadFolder(
       const order = { day, ojs, source: 'folder' } as const
       const snapshot = days.get(day) ?? (await openSnapshot(database, order, clock.now()))
       days.set(day, snapshot)
-      const kept = await storeOrRefuse(database, dated, { sha256, snapshot, file, at: clock.now() })
-      if (kept.outcome === 'refused') refused.push({ file, ...kept })
-      else counts[kept.outcome] += 1
+      const from = { sha256, snapshot, file, at: clock.now() }
+      const result = await storeOrRefuse(database, dated, from)
+      if (result.outcome === 'refused') refused.push({ file, ...result })
+      else counts[result.outcome] += 1
     }
   }
   if (days.size > 0) await closeSnapshots(database, [...days.values()], clock.now())

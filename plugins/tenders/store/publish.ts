@@ -150,7 +150,7 @@ async function writeAnswers(
          numbers text[], first_on date, called_on date[], kind text, state text, score smallint,
          closes_at timestamptz, deadlines timestamptz[], candidates timestamptz[],
          countries text[], cpv text[], item json)
-     ), told AS (
+     ), stored AS (
        INSERT INTO tender (id, family, number, numbers, first_on, called_on, kind, state, score,
          closes_at, deadlines, candidates, closes_first, countries, cpv)
        SELECT id, family, number, numbers, first_on, called_on, kind, state, score, closes_at,
@@ -167,7 +167,7 @@ async function writeAnswers(
        SELECT * FROM json_to_recordset($1::json) AS r (id text, family bigint, published_on date,
          event text, signal text, verification text, countries text[], score smallint,
          tender text, cpv text[], item json)
-     ), told AS (
+     ), stored AS (
        INSERT INTO change (id, family, published_on, event, signal, verification, countries,
          score, tender, cpv, detected_at)
        SELECT id, family, published_on, event, signal, verification, countries, score, tender,

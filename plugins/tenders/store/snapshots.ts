@@ -5,8 +5,7 @@ import type { Snapshot, Store } from './types.ts'
 /** SQL of the number of notices of a snapshot `s`. */
 export const RECEIVED = `((SELECT count(*) FROM arrival WHERE snapshot = s.id)
   + (SELECT count(*) FROM notice WHERE snapshot = s.id))::integer AS received`
-const COLUMNS = `id, day, ojs, source, announced, opened_at AS "openedAt",
-  closed_at AS "closedAt", ${RECEIVED}`
+const COLUMNS = `id, day, ojs, source, announced, closed_at AS "closedAt", ${RECEIVED}`
 
 /** See `Store.openSnapshot`. Later facts about an issue complete earlier ones. */
 export async function openSnapshot(

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Clock, Database } from 'agenthub/plugin'
-import { referencesOf } from '../domain/tracks.ts'
 import type { Notice } from '../model.ts'
 import { readNotice } from '../parse/notice.ts'
 import { Unreadable } from '../parse/xml.ts'
@@ -34,7 +33,7 @@ export const openStore = (database: Database, clock: Clock): Store => ({
   snapshots: (limit) => snapshots(database, limit),
   async missingReferences(limit) {
     const { rows } = await database.query<MissingReference>(
-      `SELECT reference, by_number AS "byNumber", attempts, asked_at AS "askedAt" FROM wanted
+      `SELECT reference, attempts, asked_at AS "askedAt" FROM wanted
        ORDER BY asked_at NULLS FIRST, reference LIMIT $1`,
       [limit],
     )
@@ -132,7 +131,7 @@ async function storeArrival(
   )
   const { old = false, changed = false } = rows[0] ?? {}
   const outcome = changed ? (old ? 'replaced' : 'stored') : 'unchanged'
-  return { outcome, number, refers: referencesOf(notice) }
+  return { outcome, number }
 }
 
 export type Refused = Extract<StoreOutcome, { outcome: 'refused' }>

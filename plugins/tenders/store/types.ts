@@ -13,7 +13,6 @@ export interface Snapshot {
   readonly announced: number | null
   /** Number of notices stored. */
   readonly received: number
-  readonly openedAt: Date
   readonly closedAt: Date | null
 }
 
@@ -37,8 +36,6 @@ export type StoreOutcome =
        */
       readonly outcome: 'stored' | 'unchanged' | 'replaced'
       readonly number: string
-      /** References to changed or preceding notices: numbers, or UUID-NN. */
-      readonly refers: readonly string[]
     }
   | {
       readonly outcome: 'refused'
@@ -54,8 +51,6 @@ export type StoreOutcome =
 /** A notice that is referred to but missing. */
 export interface MissingReference {
   readonly reference: string
-  /** The notice that refers to it. */
-  readonly byNumber: string
   /** Number of failed attempts, and time of the last one. */
   readonly attempts: number
   readonly askedAt: Date | null

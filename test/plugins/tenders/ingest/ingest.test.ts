@@ -163,7 +163,7 @@ describe('ingestion of the official journal', () => {
       '901-2025',
     ])
     expect(await store.missingReferences(9)).deep.equal([
-      { reference: '777-2024', byNumber: '2-2026', attempts: 1, askedAt: clock.now() },
+      { reference: '777-2024', attempts: 1, askedAt: clock.now() },
     ])
     const { rows } = await database.query<{ event: string; verification: string }>(
       `SELECT event, verification FROM change JOIN change_item USING (id)
