@@ -29,22 +29,15 @@ const daysIn = (year: number, month: number): number => {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
 }
 
-/** Days since 1970-01-01. */
-const toNumber = ({ year, month, day }: Day): number => Date.UTC(year, month - 1, day) / 86_400_000
+const DAY_MS = 86_400_000
 
-/** The inverse of `toNumber`, by the algorithm of Hinnant: eras of 400 years from 0000-03-01. */
+/** Days since 1970-01-01. */
+const toNumber = ({ year, month, day }: Day): number => Date.UTC(year, month - 1, day) / DAY_MS
+
+/** The inverse of `toNumber`. */
 const fromNumber = (days: number): Day => {
-  const shifted = days + 719_468
-  const era = Math.floor(shifted / 146_097)
-  const inEra = shifted - era * 146_097
-  const centuries = Math.floor(inEra / 36_524) - Math.floor(inEra / 146_096)
-  const yearOfEra = Math.floor((inEra - Math.floor(inEra / 1_460) + centuries) / 365)
-  const leaps = Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100)
-  const inYear = inEra - (365 * yearOfEra + leaps)
-  const shiftedMonth = Math.floor((5 * inYear + 2) / 153)
-  const day = inYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1
-  const month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-  return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day }
+  const date = new Date(days * DAY_MS)
+  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() }
 }
 
 export const addDays = (from: Day, days: number): Day => fromNumber(toNumber(from) + days)

@@ -5,6 +5,7 @@ import { findDates } from './dates.ts'
 import type { Document, EntitiesTask, Entity, EntityType } from './engine.ts'
 import { isForeign } from './language.ts'
 import { findNames } from './names.ts'
+import { withoutOverlaps } from './overlaps.ts'
 import type { Weights } from './tagger/decode.ts'
 import type { Sentence } from './text.ts'
 import type { Span } from './tokens.ts'
@@ -54,14 +55,3 @@ const entity = (
 })
 
 const valueOf = (value: AmountValue): NonNullable<Entity['value']> => ({ ...value })
-
-/** Resolves overlaps: the first in `ranked` wins. */
-const withoutOverlaps = (ranked: readonly Entity[], length: number): Entity[] => {
-  const taken = new Uint8Array(length)
-  const kept = ranked.filter(({ start, end }) => {
-    if (end <= start || taken.subarray(start, end).includes(1)) return false
-    taken.fill(1, start, end)
-    return true
-  })
-  return kept.sort((a, b) => a.start - b.start)
-}

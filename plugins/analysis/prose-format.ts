@@ -113,7 +113,6 @@ const fieldOf = (item: string): readonly [string, Json] | undefined => {
   const rest = mark < 0 ? '' : plain.slice(mark).replace(/^\s?[(:=–—-]\s?/, '')
   if (!FIELD_NAME.test(name) || name.split(/\s+/).length > NAME_WORDS_MAX) return undefined
   const about = rest
-
     .trim()
     .replace(/\)\s*[.,;]?$/, '')
     .trim()

@@ -9,7 +9,7 @@ const content: DataPlugin = {
   slug: 'content',
   migrations: new URL('./migrations/', import.meta.url),
   open({ database, domains, ...host }) {
-    if (!domains) throw new Error('the content plugin needs to be lent the domains')
+    if (!domains) throw new Error('the domains must be injected into the content plugin')
     const cache = new PageCache(database)
     const salesList = new SalesList({ database, host, domains })
     const deps = { host, domains, cache, salesList }

@@ -2,6 +2,7 @@ import { findAmounts } from '../amounts.ts'
 import { parseDay } from '../calendar.ts'
 import { findDates } from '../dates.ts'
 import type { EntitiesTask, Entity, EntityType } from '../engine.ts'
+import { byLength, withoutOverlaps } from '../overlaps.ts'
 import type { Span } from '../tokens.ts'
 import {
   type Judgment,
@@ -72,8 +73,9 @@ const locate = (
   if (missing.length > 2 && missing.length > bySurface.size / 2) {
     return { issues: missing.slice(0, 5).map((one) => `not in the text: ${JSON.stringify(one)}`) }
   }
-  const kept = withoutOverlaps(found, text.length)
-  return { value: kept.map((one) => entityOf(text, one, task)), dropped: missing.length }
+  const longest = found.toSorted((a, b) => byLength(a, b) || a.start - b.start)
+  const distinct = withoutOverlaps(longest, text.length)
+  return { value: distinct.map((one) => entityOf(text, one, task)), dropped: missing.length }
 }
 
 interface LocatedEntity extends Span {
@@ -91,22 +93,6 @@ const assignPlaces = (
   const isName = items.every(({ type }) => type !== 'date' && type !== 'amount')
   const used = isName ? places : places.slice(0, items.length)
   return used.map((span, index) => ({ ...span, named: items[index] ?? last }))
-}
-
-/** Resolves overlaps: the longer entity wins. */
-const withoutOverlaps = (
-  placed: readonly LocatedEntity[],
-  length: number,
-): readonly LocatedEntity[] => {
-  const taken = new Uint8Array(length)
-  return placed
-    .toSorted((a, b) => b.end - b.start - (a.end - a.start) || a.start - b.start)
-    .filter(({ start, end }) => {
-      if (taken.subarray(start, end).includes(1)) return false
-      taken.fill(1, start, end)
-      return true
-    })
-    .toSorted((a, b) => a.start - b.start)
 }
 
 const entityOf = (
@@ -143,13 +129,6 @@ export const mergeEntities = (
   const shifted = pieces.flatMap(({ start, entities }) =>
     entities.map((one) => ({ ...one, start: one.start + start, end: one.end + start })),
   )
-  const taken = new Uint8Array(text.length)
-  return shifted
-    .toSorted((a, b) => b.end - b.start - (a.end - a.start) || b.confidence - a.confidence)
-    .filter(({ start, end }) => {
-      if (taken.subarray(start, end).includes(1)) return false
-      taken.fill(1, start, end)
-      return true
-    })
-    .toSorted((a, b) => a.start - b.start)
+  const longest = shifted.toSorted((a, b) => byLength(a, b) || b.confidence - a.confidence)
+  return withoutOverlaps(longest, text.length)
 }

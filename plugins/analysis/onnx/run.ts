@@ -15,6 +15,7 @@ import { choose } from '../llm/classify.ts'
 import { EngineError } from '../llm/engine-error.ts'
 import { roundToThousandths } from '../llm/question.ts'
 import type { OnnxSettings } from '../llm/settings.ts'
+import { withoutOverlaps } from '../overlaps.ts'
 import type { ParsedRequest } from '../request.ts'
 import { type Sentence, sentencesOf } from '../text.ts'
 import type { LabeledToken, Pipelines } from './pipelines.ts'
@@ -90,14 +91,8 @@ const entitiesOf = async (
   }
   const isNumeric = ({ type }: Entity): boolean => type === 'date' || type === 'amount'
   const numbers = embedded.entities(document, task).filter(isNumeric)
-  const taken = new Uint8Array(document.text.length)
-  return [...names.filter(({ type }) => task.types.has(type)), ...numbers]
-    .filter(({ start, end }) => {
-      if (end <= start || taken.subarray(start, end).includes(1)) return false
-      taken.fill(1, start, end)
-      return true
-    })
-    .toSorted((a, b) => a.start - b.start)
+  const wanted = names.filter(({ type }) => task.types.has(type))
+  return withoutOverlaps([...wanted, ...numbers], document.text.length)
 }
 
 interface OpenName {
