@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { elapsedMs } from '../../core/clock.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { freshDatabase, stopSharedCluster } from '../support/postgres.ts'
-import type { Report, Table, Target } from './report.ts'
+import { atMost, below, type Report, type Table } from './report.ts'
 
 const SMALL = 20_000
 const LARGE = 100_000
@@ -131,19 +131,9 @@ function report(small: Import, large: Import, again: Import): Report {
   }
   const cpu = large.cpuSeconds + large.databaseSeconds
   const growth = large.peakMiB / small.peakMiB
-  const targets: Target[] = [
-    {
-      name: 'import_100k_cpu_seconds',
-      goal: 'under 60, of process and database together',
-      value: rounded(cpu),
-      met: cpu < 60,
-    },
-    {
-      name: 'import_memory_growth',
-      goal: 'at most 1.5 times the memory for 5 times the rows',
-      value: Math.round(growth * 100) / 100,
-      met: growth <= 1.5,
-    },
+  const targets = [
+    below('CPU seconds of process and database to import 100,000 rows', rounded(cpu), 60),
+    atMost('times the memory to import 5 times the rows', Math.round(growth * 100) / 100, 1.5),
   ]
   return { name: 'discovery', figures, tables: [table], targets }
 }

@@ -16,7 +16,7 @@ import { verifyLedger } from '../../core/ledger/verify.ts'
 import type { BulkLedger } from './bulk-ledger.ts'
 import type { ExportResult } from './export-child.ts'
 import { type LoadResult, load, median, rounded } from './load.ts'
-import type { Report, Target } from './report.ts'
+import { atLeast, atMost, type Report } from './report.ts'
 import { withBulkLedger } from './with-bulk-ledger.ts'
 
 /** Years of calls on two shards: 200 entries, about 500 postings, per seal. */
@@ -224,15 +224,8 @@ async function measureExport(
 
 function report(figures: Readonly<Record<string, number>>, last: string): Report {
   const at = (figure: string): number => figures[figure] ?? Number.NaN
-  const atMost = (name: string, value: number, limit: number): Target => ({
-    name,
-    goal: `≤ ${limit}`,
-    value,
-    met: value <= limit,
-  })
   const flat = (kind: string): number =>
     rounded(at(`${kind}_p99_ms_${last}`) / at(`${kind}_p99_ms_1`), 2)
-  const rate = at(`export_postings_per_s_${last}`)
   const verified = at(`verify_rows_per_s_${last}`)
   const targets = [
     ...['as_of', 'as_of_tail', 'statement'].flatMap((kind) => [
@@ -241,18 +234,8 @@ function report(figures: Readonly<Record<string, number>>, last: string): Report
       ),
       atMost(`${kind}, p99 at the last stage, times that at the first`, flat(kind), FLAT_GOAL),
     ]),
-    {
-      name: 'postings exported per second',
-      goal: `≥ ${RATE_GOAL}`,
-      value: rate,
-      met: rate >= RATE_GOAL,
-    },
-    {
-      name: 'entries verified per second',
-      goal: `≥ ${VERIFY_GOAL}`,
-      value: verified,
-      met: verified >= VERIFY_GOAL,
-    },
+    atLeast('postings exported per second', at(`export_postings_per_s_${last}`), RATE_GOAL),
+    atLeast('entries verified per second', verified, VERIFY_GOAL),
     atMost(
       'verification of an entry at the last stage, times that at the first',
       rounded(at('verify_rows_per_s_1') / verified, 2),

@@ -63,6 +63,23 @@ export function summary(samples: readonly Sample[]): LoadResult {
   }
 }
 
+/** Returns the latencies of all rounds together and the median rate. */
+export const overall = (rounds: readonly Sample[]): LoadResult => ({
+  ...summary(rounds),
+  perSecond: median(rounds.map(rateOf)),
+})
+
+type Rate = Pick<Sample, 'calls' | 'seconds'>
+
+const rateOf = ({ calls, seconds }: Rate): number => calls / seconds
+
+/** Returns the median over all rounds of the rate of one side divided by that of another. */
+export const ratioOf = (
+  rounds: readonly ReadonlyMap<string, Rate>[],
+  one: string,
+  other: string,
+): number => median(rounds.map((round) => rateOf(round.get(one)!) / rateOf(round.get(other)!)))
+
 /** Measures rate and latency of `once`, which must not fail, and the number of calls. */
 export async function load(
   ...options: Parameters<typeof sample>

@@ -6,8 +6,8 @@ import { Pool } from 'undici'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { joinDatabase } from '../../core/db/open.ts'
 import { newFolder } from './folder.ts'
-import { type LoadResult, median, rounded, type Sample, sample, summary } from './load.ts'
-import type { Report, Target } from './report.ts'
+import { median, overall, ratioOf, rounded, type Sample, sample } from './load.ts'
+import { atLeast, atMost, below, type Report, type Target } from './report.ts'
 import { type MeasuredServer, measuredServer, SERVE, start } from './x402/servers.ts'
 
 const ECHO = new URL('./mcp/echo.ts', import.meta.url).pathname
@@ -170,38 +170,19 @@ function report(
     if (failed) throw new Error(`${name}: ${failed.firstError}`)
   }
   for (const name of ['hub_get_service', 'hub_call']) {
-    figures[`${name}_ratio`] = rounded(ratio(rounds, name), 2)
+    figures[`${name}_ratio`] = rounded(ratioOf(rounds, name, 'echo'), 2)
   }
   const columns = ['request', 'at once', 'per s', 'p50 ms', 'p99 ms']
   const table = { title: `MCP: ${ROUNDS} rounds in turns`, columns, rows }
   return { name: 'mcp', figures, tables: [table], targets: targets(figures) }
 }
 
-/** Returns the latencies of all rounds together and the median rate. */
-const overall = (samples: readonly Sample[]): LoadResult => ({
-  ...summary(samples),
-  perSecond: median(samples.map(({ calls, seconds }) => calls / seconds)),
-})
-
-const ratio = (rounds: readonly Round[], name: string): number =>
-  median(
-    rounds.map((round) => {
-      const [ours, bare] = [round.get(name)!, round.get('echo')!]
-      return ours.calls / ours.seconds / (bare.calls / bare.seconds)
-    }),
-  )
-
 const targets = (figures: Readonly<Record<string, number>>): Target[] => {
   const { hub_get_service_ratio: share = 0, tools_list_tokens: tokens = 0 } = figures
   const { hub_help_ms: help = 0 } = figures
   return [
-    {
-      name: 'hub_get_service per second to a bare json-rpc-2.0 + Koa echo',
-      goal: '≥ 0.5',
-      value: share,
-      met: share >= 0.5,
-    },
-    { name: 'tokens of tools/list', goal: '≤ 3000', value: tokens, met: tokens <= 3_000 },
-    { name: 'ms of hub --help', goal: '< 150', value: help, met: help < 150 },
+    atLeast('hub_get_service per second to a bare json-rpc-2.0 + Koa echo', share, 0.5),
+    atMost('tokens of tools/list', tokens, 3_000),
+    below('ms of hub --help', help, 150),
   ]
 }

@@ -5,7 +5,7 @@ import { readOpenApi } from '../../core/catalog/upstreams/openapi/read.ts'
 import { isJsonObject, type JsonObject, objectMember } from '../../core/json.ts'
 import { loadBuilder } from './openapi/builder.ts'
 import { compareRequests, documentValidator, UNVERIFIED } from './openapi/compare.ts'
-import type { Report } from './report.ts'
+import { atLeast, none, type Report } from './report.ts'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 const BATCH = 100
@@ -74,8 +74,8 @@ export async function openApiImports(data: string | undefined): Promise<Report> 
       { title: 'Refused documents', columns: ['document', 'reason'], rows: unreadable },
     ],
     targets: [
-      { name: 'exactly as declared (%)', goal: '≥ 95', value: share, met: share >= 95 },
-      { name: 'listed wrongly', goal: '0', value: count('wrong'), met: count('wrong') === 0 },
+      atLeast('exactly as declared (%)', share, 95),
+      none('listed wrongly', count('wrong')),
     ],
   }
 }

@@ -6,6 +6,35 @@ export interface Target {
   readonly met: boolean
 }
 
+export const atLeast = (name: string, value: number, goal: number): Target => ({
+  name,
+  goal: `≥ ${goal}`,
+  value,
+  met: value >= goal,
+})
+
+export const atMost = (name: string, value: number, goal: number): Target => ({
+  name,
+  goal: `≤ ${goal}`,
+  value,
+  met: value <= goal,
+})
+
+export const below = (name: string, value: number, goal: number): Target => ({
+  name,
+  goal: `< ${goal}`,
+  value,
+  met: value < goal,
+})
+
+/** Target of a count that must be zero. */
+export const none = (name: string, value: number): Target => ({
+  name,
+  goal: '0',
+  value,
+  met: value === 0,
+})
+
 export interface Table {
   readonly title: string
   readonly columns: readonly string[]

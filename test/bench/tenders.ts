@@ -12,7 +12,7 @@ import { readNotice } from '../../plugins/tenders/parse/notice.ts'
 import { openStore } from '../../plugins/tenders/store/store.ts'
 import { injectedHost } from '../support/injected-host.ts'
 import { newFolder } from './folder.ts'
-import type { Report } from './report.ts'
+import { below, type Report } from './report.ts'
 import { tenderQuality } from './tenders/quality.ts'
 import { fillTenders, syntheticDay } from './tenders/synthetic.ts'
 
@@ -57,21 +57,15 @@ export async function tenders(data?: string): Promise<Report> {
     const measured = await askMany(database!)
     const quality = tenderQuality(data === undefined ? undefined : pathToFileURL(`${data}/`))
     const figures = { ...day, ...measured.figures, ...quality.figures }
-    const target = (name: string, goal: string, value: number, met: boolean) => ({
-      name,
-      goal,
-      value,
-      met,
-    })
     return {
       name: 'tenders',
       figures,
       tables: [measured.table, ...(quality.tables ?? [])],
       targets: [
-        target('a day of 3,190 notices, s', '< 60', day.day_s, day.day_s < 60),
-        target('memory while a day is stored, MB', '< 400', day.rss_mb, day.rss_mb < 400),
+        below('a day of 3,190 notices, s', day.day_s, 60),
+        below('memory while a day is stored, MB', day.rss_mb, 400),
         ...quality.targets,
-        ...measured.p99.map(([name, ms]) => target(`p99 of ${name}, ms`, '< 30', ms, ms < 30)),
+        ...measured.p99.map(([name, ms]) => below(`p99 of ${name}, ms`, ms, 30)),
       ],
     }
   } finally {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { newFolder } from './folder.ts'
-import { median, rounded, type Sample, summary } from './load.ts'
-import type { Report, Table, Target } from './report.ts'
+import { median, ratioOf, rounded, type Sample, summary } from './load.ts'
+import { atLeast, type Report, type Table, type Target } from './report.ts'
 import { drive } from './upstream/drive.ts'
 import {
   BODY,
@@ -111,7 +111,9 @@ function report(rounds: readonly ReadonlyMap<string, Turn>[]): Report {
     figures[`${name}_cpu_us`] = rounded(cpu, 0)
     rows.push([LABELS[name], rounded(rate, 0), rounded(p50Ms), rounded(p99Ms), rounded(cpu, 0)])
   }
-  for (const name of NAMES.slice(1)) figures[`ratio_${name}`] = rounded(ratio(rounds, name), 2)
+  for (const name of NAMES.slice(1)) {
+    figures[`ratio_${name}`] = rounded(ratioOf(rounds, 'hub', name), 2)
+  }
   const turns = rounds.flatMap((round) => [...round.values()])
   figures['errors'] = turns.reduce((sum, { errors }) => sum + errors, 0)
   for (const { firstError } of turns) if (firstError !== undefined) console.error(firstError)
@@ -121,19 +123,9 @@ function report(rounds: readonly ReadonlyMap<string, Turn>[]): Report {
   return { name: 'upstream', figures, tables: [table], targets: targets(figures) }
 }
 
-const ratio = (rounds: readonly ReadonlyMap<string, Turn>[], name: string): number =>
-  median(
-    rounds.map((round) => {
-      const [ours, theirs] = ['hub', name].map((each) => round.get(each)!)
-      return ours!.calls / ours!.seconds / (theirs!.calls / theirs!.seconds)
-    }),
-  )
-
 function targets(figures: Readonly<Record<string, number>>): Target[] {
-  const target = (name: string, figure: string, goal: number): Target => {
-    const value = figures[figure]!
-    return { name, goal: `≥ ${goal}`, value, met: value >= goal }
-  }
+  const target = (name: string, figure: string, goal: number): Target =>
+    atLeast(name, figures[figure]!, goal)
   return [
     target('durable paid requests per second', 'hub_per_s', 3_000),
     target('requests per second to @x402/express', 'ratio_express', 3.5),

@@ -11,7 +11,7 @@ import { openBrowser } from '../support/chromium.ts'
 import { besideBusyLoops } from './busy-loops.ts'
 import { newFolder } from './folder.ts'
 import { load, rounded } from './load.ts'
-import type { Report, Table } from './report.ts'
+import { below, none, type Report, type Table } from './report.ts'
 import { addAccountData } from './web/account-data.ts'
 import { type BenchDatabase, openBenchDatabase } from './web/bench-database.ts'
 import { type Paths, pathsOf } from './web/paths.ts'
@@ -196,25 +196,14 @@ function report(seen: readonly Seen[]): Report {
     figures,
     tables: [table],
     targets: [
-      {
-        name: `p99 of the slowest page, ${CONCURRENCY} at once, ms`,
-        goal: `< ${P99_GOAL}`,
-        value: worst,
-        met: worst < P99_GOAL,
-      },
-      {
-        name: `p99 of the slowest page, ${CONCURRENCY} at once, beside two busy loops, ms`,
-        goal: `< ${BUSY_P99_GOAL}`,
-        value: busyWorst,
-        met: busyWorst < BUSY_P99_GOAL,
-      },
-      {
-        name: 'weight of the heaviest first view, KiB',
-        goal: `< ${WEIGHT_GOAL}`,
-        value: heaviest,
-        met: heaviest < WEIGHT_GOAL,
-      },
-      { name: 'largest layout shift', goal: '0', value: shift, met: shift === 0 },
+      below(`p99 of the slowest page, ${CONCURRENCY} at once, ms`, worst, P99_GOAL),
+      below(
+        `p99 of the slowest page, ${CONCURRENCY} at once, beside two busy loops, ms`,
+        busyWorst,
+        BUSY_P99_GOAL,
+      ),
+      below('weight of the heaviest first view, KiB', heaviest, WEIGHT_GOAL),
+      none('largest layout shift', shift),
     ],
   }
 }

@@ -2,8 +2,8 @@ import { rmSync } from 'node:fs'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
 import { newFolder } from './folder.ts'
-import { type LoadResult, median, rounded, type Sample, summary } from './load.ts'
-import type { Report, Table, Target } from './report.ts'
+import { overall, ratioOf, rounded, type Sample } from './load.ts'
+import { atLeast, none, type Report, type Table, type Target } from './report.ts'
 import { buy, createWallets, offerOf } from './x402/buyers.ts'
 import {
   buyCredits,
@@ -131,7 +131,7 @@ function report(rounds: readonly Round[]): Report {
       rows.push([side, cell.replace('_', ' '), rounded(perSecond), rounded(p50Ms), rounded(p99Ms)])
     }
     for (const [name, one, other] of COMPARISONS)
-      figures[`${name}_${cell}`] = rounded(ratio(rounds, cell, one, other), 2)
+      figures[`${name}_${cell}`] = rounded(ratioOf(rounds, keyOf(cell, one), keyOf(cell, other)), 2)
   }
   const samples = rounds.flatMap((round) => [...round.values()])
   figures['errors'] = samples.reduce((sum, { errors }) => sum + errors, 0)
@@ -141,12 +141,6 @@ function report(rounds: readonly Round[]): Report {
   return { name: 'x402', figures, tables: [table], targets: targets(figures) }
 }
 
-/** Returns the latencies of all rounds together and the median rate. */
-const overall = (samples: readonly Sample[]): LoadResult => ({
-  ...summary(samples),
-  perSecond: median(samples.map(({ calls, seconds }) => calls / seconds)),
-})
-
 /** Ratios by name: of the first side to the second. */
 const COMPARISONS = [
   ['ratio', 'hub', 'express'],
@@ -154,24 +148,14 @@ const COMPARISONS = [
   ['siwx_ratio', 'siwx', 'key'],
 ] as const
 
-const ratio = (rounds: readonly Round[], cell: string, one: string, other: string): number =>
-  median(
-    rounds.map((round) => {
-      const [ours, theirs] = [one, other].map((side) => round.get(keyOf(cell, side))!)
-      return ours!.calls / ours!.seconds / (theirs!.calls / theirs!.seconds)
-    }),
-  )
-
 function targets(figures: Readonly<Record<string, number>>): Target[] {
-  const target = (name: string, figure: string, goal: number): Target => {
-    const value = figures[figure]!
-    return { name, goal: `≥ ${goal}`, value, met: value >= goal }
-  }
+  const target = (name: string, figure: string, goal: number): Target =>
+    atLeast(name, figures[figure]!, goal)
   return [
     target('paid requests per second to @x402/express, sequential', 'ratio_sequential', 1.05),
     target('paid requests per second to @x402/express, 64 at once', 'ratio_at_64', 3),
     target('paid requests per second by MPP to mppx/server, 64 at once', 'mpp_ratio_at_64', 1.5),
     target('calls per second by signed challenges to those by key', 'siwx_ratio_at_64', 0.8),
-    { name: 'failed requests', goal: '0', value: figures['errors']!, met: figures['errors'] === 0 },
+    none('failed requests', figures['errors']!),
   ]
 }

@@ -3,7 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { usd } from '../../core/money.ts'
-import { type ApiResponse, ask } from '../support/ask.ts'
+import { type ApiResponse, ask, expectProblem } from '../support/ask.ts'
 import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { type Person, signIn } from '../support/person.ts'
 import { useHub } from '../support/suite.ts'
@@ -28,8 +28,6 @@ describe('an account', () => {
   const post = (person: Person, path: string, body: unknown = {}) => person.ask(path, { body })
   const keysOf = async (person: Person) => (await person.ask('/v1/keys')).body['data'] as Key[]
   const idsOf = async (person: Person) => (await keysOf(person)).map(({ key_id }) => key_id)
-  const refused = ({ status, body }: ApiResponse, expected: number, code: string) =>
-    expect([status, body['code']]).to.deep.equal([expected, code])
 
   /** A wallet with a key, and the words to sign for the account of a person. */
   async function walletOf() {
@@ -81,7 +79,7 @@ describe('an account', () => {
       ['POST', '/v1/keys', { parent: id }],
     ] as const) {
       const told = await bob.ask(path, { method, ...(order && { body: order }) })
-      refused(told, 404, 'not_found')
+      expectProblem(told, 404, 'not_found')
     }
     const rotated = await post(ada, `/v1/keys/${id}/rotate`)
     expect(rotated.body).to.have.property('api_key').that.is.not.equal(body['api_key'])
@@ -89,15 +87,19 @@ describe('an account', () => {
   })
 
   it('limits a main key only by its credits', async () => {
-    refused(await post(ada, '/v1/keys', { max_day_microdollars: 1 }), 422, 'validation_failed')
+    expectProblem(
+      await post(ada, '/v1/keys', { max_day_microdollars: 1 }),
+      422,
+      'validation_failed',
+    )
   })
 
   it('cannot call or administer with its session', async () => {
     for (const path of ['/v1/credits/balance', '/v1/wallet/balance']) {
-      refused(await ada.ask(path), 401, 'invalid_api_key')
+      expectProblem(await ada.ask(path), 401, 'invalid_api_key')
     }
-    refused(await ada.ask('/v1/finance/wallets'), 403, 'finance_only')
-    refused(await ada.ask('/v1/admin/roles'), 403, 'admin_only')
+    expectProblem(await ada.ask('/v1/finance/wallets'), 403, 'finance_only')
+    expectProblem(await ada.ask('/v1/admin/roles'), 403, 'admin_only')
   })
 
   it('manages the keys of a wallet that agreed, without moving their rows', async () => {
@@ -131,7 +133,7 @@ describe('an account', () => {
     })
     const renamed = { method: 'PATCH', body: { name: 'of the wallet' } }
     expect((await ada.ask(`/v1/keys/${wallet.keyId}`, renamed)).status).to.equal(200)
-    refused(await bob.ask(`/v1/keys/${wallet.keyId}`, renamed), 404, 'not_found')
+    expectProblem(await bob.ask(`/v1/keys/${wallet.keyId}`, renamed), 404, 'not_found')
     const told = await ada.ask('/v1/account')
     const wallets = told.body['wallets'] as Key[]
     expect(wallets.map(({ wallet_address }) => wallet_address)).to.include(wallet.account.address)
@@ -144,7 +146,7 @@ describe('an account', () => {
     expect(await idsOf(ada)).to.not.include(wallet.keyId)
     expect(await idsOf(bob)).to.include(wallet.keyId)
     const path = `/v1/account/wallets/${wallet.account.address}`
-    refused(await ada.ask(path, { method: 'DELETE' }), 404, 'not_found')
+    expectProblem(await ada.ask(path, { method: 'DELETE' }), 404, 'not_found')
     expect((await bob.ask(path, { method: 'DELETE' })).status).to.equal(200)
     expect(await idsOf(bob)).to.not.include(wallet.keyId)
     const { status } = await ask(hub().url, '/v1/credits/balance', { key: wallet.apiKey })
@@ -158,14 +160,14 @@ describe('an account', () => {
     const wrong = await other.account.signMessage({ message })
     const right = await wallet.account.signMessage({ message })
     const send = (person: Person, body: object) => post(person, '/v1/account/wallets', body)
-    refused(await send(ada, { nonce, signature: wrong }), 401, 'invalid_signature')
-    refused(await send(bob, { nonce, signature: right }), 400, 'nonce_unknown')
+    expectProblem(await send(ada, { nonce, signature: wrong }), 401, 'invalid_signature')
+    expectProblem(await send(bob, { nonce, signature: right }), 400, 'nonce_unknown')
     const { body: asked } = await ask(hub().url, '/v1/register/challenge')
     const registering = await wallet.account.signMessage({ message: String(asked['message']) })
     const registration = { nonce: asked['nonce'], signature: registering }
-    refused(await send(ada, registration), 400, 'nonce_unknown')
+    expectProblem(await send(ada, registration), 400, 'nonce_unknown')
     const reverse = { nonce, signature: right, wallet_address: wallet.account.address }
-    refused(await ask(hub().url, '/v1/register', { body: reverse }), 400, 'nonce_unknown')
+    expectProblem(await ask(hub().url, '/v1/register', { body: reverse }), 400, 'nonce_unknown')
     const told = await Promise.all(
       Array.from({ length: 10 }, () => send(ada, { nonce, signature: right })),
     )

@@ -9,7 +9,7 @@ import { type ApiResponse, ask, askRaw } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 import { AGENT, directory, newAgentKey, type Signature, signatureOf } from './agent-keys.ts'
-import { anew, counted, work } from './counted-service.ts'
+import { countingService, resetWork, work } from './counted-service.ts'
 
 const PATH = '/proxy/counted/work'
 const DIRECTORY = '/.well-known/http-message-signatures-directory'
@@ -24,7 +24,7 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
     const port = sites.sandboxHosts.get(AGENT)!
     const more = [...SILENT, LATE].map((name) => [name, port] as const)
     const sandboxHosts = new Map([...sites.sandboxHosts, ...more])
-    return { plugins: [counted], config: { sandboxHosts } }
+    return { plugins: [countingService], config: { sandboxHosts } }
   })
   after(() => sites.close())
 
@@ -36,7 +36,7 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
     apiKey = agent.apiKey
     for (const name of [AGENT, 'index.test']) sites.at(name, paths({ [DIRECTORY]: directory(key) }))
   })
-  beforeEach(() => void anew())
+  beforeEach(() => void resetWork())
 
   const host = () => new URL(hub().url).host
   const sign = (more: Partial<Signature> = {}) => signatureOf({ key, host: host(), ...more })

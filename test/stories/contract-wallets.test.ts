@@ -13,7 +13,7 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { callRpc } from '../../server/sandbox/rpc.ts'
-import { type ApiResponse, ask } from '../support/ask.ts'
+import { ask, expectProblem } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
 
 const FILE = new URL('../support/contracts/contracts.artifact.json', import.meta.url)
@@ -61,15 +61,13 @@ describe('wallets that are contracts register', () => {
   }
   const register = (nonce: string, signature: Hex, wallet_address: string = wallet) =>
     ask(hub().url, '/v1/register', { body: { nonce, signature, wallet_address } })
-  const refused = ({ status, body }: ApiResponse, expected: number, code: string) =>
-    expect([status, body['code']]).to.deep.equal([expected, code])
 
   it('before they are on the chain (ERC-6492), which changes nothing there', async () => {
     const { nonce, message } = await challenge()
-    refused(await register(nonce, await signatureOf(message)), 401, 'invalid_signature')
+    expectProblem(await register(nonce, await signatureOf(message)), 401, 'invalid_signature')
     const stranger = privateKeyToAccount(generatePrivateKey())
     const stolen = undeployed(await signatureOf(message, stranger))
-    refused(await register(nonce, stolen), 401, 'invalid_signature')
+    expectProblem(await register(nonce, stolen), 401, 'invalid_signature')
     const { status, body } = await register(nonce, undeployed(await signatureOf(message)))
     expect([status, body['wallet_address']]).to.deep.equal([201, wallet])
     expect(await node().getCode({ address: wallet }), 'it is still not there').to.equal(undefined)
@@ -85,7 +83,7 @@ describe('wallets that are contracts register', () => {
     await node().waitForTransactionReceipt({ hash: await node().writeContract(request) })
     const { nonce, message } = await challenge()
     const other = await challenge()
-    refused(await register(nonce, await signatureOf(other.message)), 401, 'invalid_signature')
+    expectProblem(await register(nonce, await signatureOf(other.message)), 401, 'invalid_signature')
     const made = await register(nonce, await signatureOf(message))
     expect(made.status, made.text).to.equal(201)
     const { rows } = await hub().hub.pool.query(
@@ -94,7 +92,7 @@ describe('wallets that are contracts register', () => {
       [wallet.toLowerCase()],
     )
     expect(rows).to.deep.equal([{ principals: 1, keys: 2 }])
-    refused(await register(nonce, await signatureOf(message)), 409, 'nonce_used')
+    expectProblem(await register(nonce, await signatureOf(message)), 409, 'nonce_used')
   })
 
   it('ordinary wallets as before, and nobody by the signature of a contract’s owner', async () => {
@@ -102,14 +100,14 @@ describe('wallets that are contracts register', () => {
     const { body } = await ask(hub().url, '/v1/register/challenge')
     const { nonce, message } = body as { nonce: string; message: string }
     const signature = await plain.signMessage({ message })
-    refused(await register(nonce, signature), 401, 'invalid_signature')
+    expectProblem(await register(nonce, signature), 401, 'invalid_signature')
     expect((await register(nonce, signature, plain.address)).status).to.equal(201)
   })
 
   it('what is no signature of a contract either is refused without asking', async () => {
     const { nonce } = await challenge()
-    refused(await register(nonce, `0x${'00'.repeat(64)}`), 422, 'validation_failed')
-    refused(await register(nonce, `0x${'00'.repeat(8_193)}`), 422, 'validation_failed')
+    expectProblem(await register(nonce, `0x${'00'.repeat(64)}`), 422, 'validation_failed')
+    expectProblem(await register(nonce, `0x${'00'.repeat(8_193)}`), 422, 'validation_failed')
   })
 })
 

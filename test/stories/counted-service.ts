@@ -11,14 +11,14 @@ interface Work {
   answer?: (() => unknown) | undefined
 }
 
-/** State of the service's work, which tests observe and block. Shared: call `anew` first. */
+/** State of the service's work, which tests observe and block. Shared: call `resetWork` first. */
 export const work: Work = { done: 0, before: async () => {} }
 
-export const anew = (): Work =>
+export const resetWork = (): Work =>
   Object.assign(work, { done: 0, before: async () => {}, answer: undefined })
 
 /** Service that counts its calls and can be blocked or made to fail. */
-export const counted = defineService({
+export const countingService = defineService({
   slug: 'counted',
   name: 'Counted',
   category: 'test',

@@ -8,13 +8,13 @@ import { type ApiResponse, ask, payFor, type RequestOptions } from '../support/a
 import type { TestAgent } from '../support/hub.ts'
 import { claimsOf } from '../support/receipt-claims.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
 
 describe('the Idempotency-Key of a call', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let ada: TestAgent
   beforeEach(async () => {
-    anew()
+    resetWork()
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { usd } from '../../core/money.ts'
-import { type ApiResponse, ask, type RequestOptions } from '../support/ask.ts'
+import { ask, expectProblem, type RequestOptions } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
@@ -29,21 +29,19 @@ describe('the state of a key', () => {
     ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } }).then(({ status }) => status)
   const keys = (path: string, question: RequestOptions) =>
     ask(hub().url, `/v1/keys${path}`, question)
-  const refused = ({ status, body }: ApiResponse, expected: number, code: string) =>
-    expect([status, body['code']]).to.deep.equal([expected, code])
   const child = async (key: string) => {
     const { body } = await keys('', { key, body: {} })
     return { id: String(body['key_id']), key: String(body['api_key']) }
   }
 
   it('is set only by an administrator', async () => {
-    refused(await set(ada.keyId, { rate_per_minute: 5 }, ada.apiKey), 403, 'admin_only')
-    refused(await set('key_0000000000000000', { rate_per_minute: 5 }), 404, 'not_found')
+    expectProblem(await set(ada.keyId, { rate_per_minute: 5 }, ada.apiKey), 403, 'admin_only')
+    expectProblem(await set('key_0000000000000000', { rate_per_minute: 5 }), 404, 'not_found')
     for (const rate_per_minute of [0, -1, 1.5, 1_000_001, '5']) {
-      refused(await set(ada.keyId, { rate_per_minute }), 422, 'validation_failed')
+      expectProblem(await set(ada.keyId, { rate_per_minute }), 422, 'validation_failed')
     }
     const below = await child(ada.apiKey)
-    refused(await set(below.id, { rate_per_minute: 5 }), 422, 'validation_failed')
+    expectProblem(await set(below.id, { rate_per_minute: 5 }), 422, 'validation_failed')
   })
 
   describe('with a requested rate', () => {
@@ -77,7 +75,7 @@ describe('the state of a key', () => {
       const pending = await ask(hub().url, '/v1/admin/rate-requests', { key: admin })
       expect(pending.body['data']).to.deep.include.members([changed])
       expect(await rate()).to.include({ tier: 'paid' })
-      refused(
+      expectProblem(
         await decide(changed['id'], { requests_per_minute: 1 }, ada.apiKey),
         403,
         'admin_only',
@@ -85,7 +83,7 @@ describe('the state of a key', () => {
       const granted = await decide(changed['id'], { requests_per_minute: 3_000 })
       expect(granted.body).to.include({ state: 'granted', granted_per_minute: 3_000 })
       expect(await rate()).to.deep.equal({ tier: 'custom', requests_per_minute: 3_000 })
-      refused(await decide(changed['id'], { requests_per_minute: 9_000 }), 404, 'not_found')
+      expectProblem(await decide(changed['id'], { requests_per_minute: 9_000 }), 404, 'not_found')
       const own = await ask(hub().url, '/v1/rate-requests', { key: ada.apiKey })
       expect(own.body['data']).to.deep.equal([granted.body])
       const audit = await ask(hub().url, '/v1/admin/audit?act=key.rate&limit=1', { key: admin })
@@ -119,11 +117,19 @@ describe('the state of a key', () => {
 
     it('is that of a main key, which its owner manages', async () => {
       const below = await child(ada.apiKey)
-      refused(await request({ requests_per_minute: 5 }, below.key), 403, 'root_key_required')
-      refused(await request({ key_id: below.id, requests_per_minute: 5 }), 422, 'validation_failed')
+      expectProblem(await request({ requests_per_minute: 5 }, below.key), 403, 'root_key_required')
+      expectProblem(
+        await request({ key_id: below.id, requests_per_minute: 5 }),
+        422,
+        'validation_failed',
+      )
       const other = await hub().agent()
-      refused(await request({ key_id: other.keyId, requests_per_minute: 5 }), 404, 'not_found')
-      refused(await request({ requests_per_minute: 0 }), 422, 'validation_failed')
+      expectProblem(
+        await request({ key_id: other.keyId, requests_per_minute: 5 }),
+        404,
+        'not_found',
+      )
+      expectProblem(await request({ requests_per_minute: 0 }), 422, 'validation_failed')
     })
   })
 
@@ -149,9 +155,9 @@ describe('the state of a key', () => {
     hub().advanceCaches(1_000)
     for (const key of [ada.apiKey, below.key]) {
       const told = await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
-      refused(told, 403, 'frozen_key')
+      expectProblem(told, 403, 'frozen_key')
       expect(told.body).to.include({ charged_microdollars: 0 })
-      refused(await ask(hub().url, '/v1/credits/balance', { key }), 403, 'frozen_key')
+      expectProblem(await ask(hub().url, '/v1/credits/balance', { key }), 403, 'frozen_key')
     }
     expect(await hub().balance(ada.keyId), 'nothing is lost').to.equal(usd('1'))
     const { body } = await set(ada.keyId, { frozen: null })
@@ -164,8 +170,12 @@ describe('the state of a key', () => {
     const below = await child(ada.apiKey)
     const as = { key: ada.apiKey }
     const freeze = { ...as, body: { reason: 'on holiday' } }
-    refused(await keys(`/${ada.keyId}/freeze`, freeze), 422, 'validation_failed')
-    refused(await keys(`/${ada.keyId}/freeze`, { ...freeze, key: below.key }), 404, 'not_found')
+    expectProblem(await keys(`/${ada.keyId}/freeze`, freeze), 422, 'validation_failed')
+    expectProblem(
+      await keys(`/${ada.keyId}/freeze`, { ...freeze, key: below.key }),
+      404,
+      'not_found',
+    )
     expect((await keys(`/${below.id}/freeze`, freeze)).status).to.equal(200)
     const { body } = await keys('', as)
     const [, shown] = body['data'] as Record<string, unknown>[]
@@ -174,7 +184,7 @@ describe('the state of a key', () => {
     expect((await keys(`/${below.id}/thaw`, thaw)).status).to.equal(200)
     await set(below.id, { frozen: { reason: 'abuse' } })
     expect((await keys(`/${below.id}/freeze`, freeze)).status).to.equal(200)
-    refused(await keys(`/${below.id}/thaw`, thaw), 403, 'frozen_key')
+    expectProblem(await keys(`/${below.id}/thaw`, thaw), 403, 'frozen_key')
     hub().advanceCaches(1_000)
     expect([await say(ada.apiKey), await say(below.key)]).to.deep.equal([200, 403])
   })
@@ -189,7 +199,7 @@ describe('the state of a key', () => {
       if (order !== 'owner first') await byOwner()
       const isKept = order !== 'thawed below'
       const thaw = () => keys(`/${below.id}/thaw`, { ...as, method: 'POST' })
-      if (!isKept) refused(await thaw(), 403, 'frozen_key')
+      if (!isKept) expectProblem(await thaw(), 403, 'frozen_key')
       const { body } = await set(below.id, { frozen: null })
       const { frozen } = body
       if (isKept) expect(frozen, order).to.include({ by: 'owner', reason: 'leaked' })

@@ -3,7 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { freezeKey } from '../../core/identity/key-state.ts'
 import { usd } from '../../core/money.ts'
-import { type ApiResponse, ask } from '../support/ask.ts'
+import { ask, expectProblem } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
 
 describe('key-to-key transfers', () => {
@@ -34,8 +34,6 @@ describe('key-to-key transfers', () => {
   const send = ({ nonce, signature }: { nonce: string; signature: string }, key = one.apiKey) =>
     ask(hub().url, '/v1/credits/transfers', { key, body: { nonce, signature } })
   const balances = async () => [await hub().balance(one.keyId), await hub().balance(two.keyId)]
-  const refused = ({ status, body }: ApiResponse, expected: number, code: string) =>
-    expect([status, body['code']]).to.deep.equal([expected, code])
 
   it('happen once per signature, however often it is sent', async () => {
     const challenge = await signed(order(250_000))
@@ -75,7 +73,7 @@ describe('key-to-key transfers', () => {
 
   it('never exceed the balance or the signed terms', async () => {
     const challenge = await signed(order(1_000_001))
-    refused(await send(challenge), 402, 'insufficient_credits')
+    expectProblem(await send(challenge), 402, 'insufficient_credits')
     expect(await balances()).to.deep.equal([usd('1'), 0n])
     await hub().credit(one.keyId, 1n)
     expect((await send(challenge)).status, 'it can still be paid').to.equal(201)
@@ -94,14 +92,14 @@ describe('key-to-key transfers', () => {
   it('require a fresh signature of the wallet for this transfer', async () => {
     const mallory = privateKeyToAccount(generatePrivateKey())
     const [small, large] = [await signed(order(1)), await signed(order(999_999))]
-    refused(await send(await signed(order(5), mallory)), 401, 'invalid_signature')
+    expectProblem(await send(await signed(order(5), mallory)), 401, 'invalid_signature')
     const swapped = { nonce: large.nonce, signature: small.signature }
-    refused(await send(swapped), 401, 'invalid_signature')
-    refused(await send({ ...small, nonce: 'x'.repeat(24) }), 400, 'nonce_unknown')
+    expectProblem(await send(swapped), 401, 'invalid_signature')
+    expectProblem(await send({ ...small, nonce: 'x'.repeat(24) }), 400, 'nonce_unknown')
     await hub().hub.pool.query('UPDATE hub.challenge SET expires_at = now() WHERE nonce = $1', [
       small.nonce,
     ])
-    refused(await send(small), 410, 'nonce_expired')
+    expectProblem(await send(small), 410, 'nonce_expired')
     expect(await balances()).to.deep.equal([usd('1'), 0n])
   })
 
@@ -109,14 +107,14 @@ describe('key-to-key transfers', () => {
     const stranger = await register(privateKeyToAccount(generatePrivateKey()))
     const made = await ask(hub().url, '/v1/keys', { key: one.apiKey, body: {} })
     const child = String(made.body['key_id'])
-    refused(await request(order(1, one.keyId, stranger.keyId)), 404, 'not_found')
-    refused(await request(order(1, stranger.keyId, one.keyId)), 404, 'not_found')
-    refused(await request(order(1), stranger.apiKey), 404, 'not_found')
-    refused(await request(order(1), String(made.body['api_key'])), 404, 'not_found')
-    refused(await request(order(1, one.keyId, child)), 422, 'validation_failed')
-    refused(await request(order(1, one.keyId, one.keyId)), 422, 'validation_failed')
+    expectProblem(await request(order(1, one.keyId, stranger.keyId)), 404, 'not_found')
+    expectProblem(await request(order(1, stranger.keyId, one.keyId)), 404, 'not_found')
+    expectProblem(await request(order(1), stranger.apiKey), 404, 'not_found')
+    expectProblem(await request(order(1), String(made.body['api_key'])), 404, 'not_found')
+    expectProblem(await request(order(1, one.keyId, child)), 422, 'validation_failed')
+    expectProblem(await request(order(1, one.keyId, one.keyId)), 422, 'validation_failed')
     for (const amount of [0, -1, 1.5, 9_007_199_254_740_992]) {
-      refused(await request(order(amount)), 422, 'validation_failed')
+      expectProblem(await request(order(amount)), 422, 'validation_failed')
     }
   })
 
@@ -131,7 +129,7 @@ describe('key-to-key transfers', () => {
     const signature = await account.signMessage({ message })
     expect((await send({ nonce, signature }, two.apiKey)).status).to.equal(201)
     expect(await balances()).to.deep.equal([0n, usd('2')])
-    refused(await request(order(1, two.keyId, one.keyId), two.apiKey), 404, 'not_found')
+    expectProblem(await request(order(1, two.keyId, one.keyId), two.apiKey), 404, 'not_found')
   })
 
   it('do not involve frozen keys, even if signed before', async () => {
@@ -142,8 +140,8 @@ describe('key-to-key transfers', () => {
     ]
     const first = await send(done, two.apiKey)
     await freezeKey(hub().hub.pool, one.keyId, 'administrator', 'stolen')
-    refused(await send(from, two.apiKey), 403, 'frozen_key')
-    refused(await send(to, two.apiKey), 403, 'frozen_key')
+    expectProblem(await send(from, two.apiKey), 403, 'frozen_key')
+    expectProblem(await send(to, two.apiKey), 403, 'frozen_key')
     expect((await send(done, two.apiKey)).body, 'it was done before').to.deep.equal(first.body)
     expect(await balances()).to.deep.equal([usd('0.9'), usd('0.1')])
   })

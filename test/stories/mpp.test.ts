@@ -12,7 +12,7 @@ import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
 
 const WORK = '/proxy/counted/work'
 const currencies = [evm.assets.base.USDC]
@@ -26,10 +26,10 @@ interface Wire {
 }
 
 describe('MPP', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let payer: PrivateKeyAccount
   beforeEach(async () => {
-    anew()
+    resetWork()
     payer = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, payer.address, { usdc: usd('10') })
   })

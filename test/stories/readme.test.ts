@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { templateFiles } from '../../server/cli/plugin/template.ts'
 import { useHub } from '../support/suite.ts'
 
 const run = promisify(execFile)
@@ -14,11 +13,6 @@ describe('README.md', function () {
   const hub = useHub()
   const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
   const blocks = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!)
-
-  it('shows the plugin that `hub plugin new` writes', () => {
-    const files = templateFiles({ name: 'word-count', provider: 'me', agenthub: '*' })
-    expect(blocks.at(-1)).to.equal(files['index.ts'])
-  })
 
   it('has an agent that registers, calls, gets test money and buys credits', async () => {
     const program = `${blocks.slice(0, -1).join('\n')}

@@ -10,15 +10,15 @@ import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { claimsOf } from '../support/receipt-claims.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
 
 const LARGE = 'x'.repeat(1_200_000)
 
 describe('an x402 payment whose process is gone between its work and its settlement', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let eve: PrivateKeyAccount
   beforeEach(async () => {
-    anew()
+    resetWork()
     eve = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
     await hub().hub.pool.query(`UPDATE hub.process SET steady_since = now() - interval '1 hour'`)

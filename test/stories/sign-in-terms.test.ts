@@ -17,7 +17,7 @@ import { json, type Micros } from '../../core/money.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, type RequestOptions } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
 
 let price: Micros
 /** Service whose price changes between a 402 and the signed request. */
@@ -42,11 +42,11 @@ const EXTERNAL = '/proxy/external'
 const SELLER_PRICE = usd('0.01')
 
 describe('a signed challenge', () => {
-  const hub = useHub({ plugins: [counted, variable], config: { minX402: usd('0.001') } })
+  const hub = useHub({ plugins: [countingService, variable], config: { minX402: usd('0.001') } })
   let account: ReturnType<typeof privateKeyToAccount>
   let keyId: string
   beforeEach(async () => {
-    anew()
+    resetWork()
     price = usd('0.002')
     account = privateKeyToAccount(generatePrivateKey())
     const wallet = { account, sandbox: true }

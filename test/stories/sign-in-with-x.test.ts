@@ -15,17 +15,17 @@ import { HubClient } from '../../core/client/index.ts'
 import { useSignIn } from '../../core/payments/receiving/use-sign-in.ts'
 import { type ApiResponse, ask } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
 
 const PATH = '/proxy/counted/work'
 const CREDITS = usd('0.01')
 
 describe('a wallet that signs the challenge of a 402', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let account: ReturnType<typeof privateKeyToAccount>
   let key: { readonly keyId: string; readonly apiKey: string }
   beforeEach(async () => {
-    anew()
+    resetWork()
     account = privateKeyToAccount(generatePrivateKey())
     key = await register()
     await hub().credit(key.keyId, CREDITS)

@@ -10,13 +10,13 @@ import { callTool } from '../server/mcp/ask.ts'
 import { type ApiResponse, ask, type RequestOptions } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
 
 describe('A210 a sub-key', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let main: TestAgent
   beforeEach(async () => {
-    anew()
+    resetWork()
     main = await hub().agent()
     await hub().credit(main.keyId, usd('1'))
   })

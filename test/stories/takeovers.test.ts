@@ -17,7 +17,7 @@ import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 import { signPayment } from './attacks/sign-payment.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
 
 const POLL_MS = 200
 
@@ -34,10 +34,10 @@ function blockFirst(): { readonly started: () => boolean; readonly resume: () =>
 }
 
 describe('what a process that is gone had begun', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let ada: TestAgent
   beforeEach(async () => {
-    anew()
+    resetWork()
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
     await isSteady(true)

@@ -12,6 +12,7 @@ import { reconcile } from '../../core/reconciliation/reconcile.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask } from '../support/ask.ts'
+import { TRANSFER_TYPES } from '../support/eip3009.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestHub } from '../support/hub.ts'
 
@@ -116,15 +117,6 @@ export async function payloadOn(account: PrivateKeyAccount, offered: ApiResponse
 export const payOn = async (account: PrivateKeyAccount, offered: ApiResponse, asset: Asset) =>
   encodePaymentSignatureHeader(await payloadOn(account, offered, asset))
 
-const FIELDS = [
-  { name: 'from', type: 'address' },
-  { name: 'to', type: 'address' },
-  { name: 'value', type: 'uint256' },
-  { name: 'validAfter', type: 'uint256' },
-  { name: 'validBefore', type: 'uint256' },
-  { name: 'nonce', type: 'bytes32' },
-] as const
-
 export function signTransfer(
   account: PrivateKeyAccount,
   { name, version, chainId, address: verifyingContract }: Asset,
@@ -138,7 +130,7 @@ export function signTransfer(
   ].map((text) => BigInt(text!))
   return account.signTypedData({
     domain: { name, version, chainId, verifyingContract },
-    types: { TransferWithAuthorization: FIELDS },
+    types: TRANSFER_TYPES,
     primaryType: 'TransferWithAuthorization',
     message: { from: from!, to: to!, value, validAfter, validBefore, nonce: nonce! },
   })

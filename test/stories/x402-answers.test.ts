@@ -7,19 +7,19 @@ import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { parseOffer } from '../../core/payments/paying/offer.ts'
 import { chooseTerms } from '../../core/payments/paying/terms.ts'
 import { signPayment } from '../../core/payments/paying/x402-client.ts'
-import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
+import { walletEmptier } from './empty-wallet.ts'
 
 /** Guarantees for payers without a key, whatever happens on the way. */
 describe('calls paid by x402', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let eve: ReturnType<typeof privateKeyToAccount>
   beforeEach(async () => {
-    anew()
+    resetWork()
     eve = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
   })
@@ -112,7 +112,7 @@ describe('calls paid by x402', () => {
   })
 
   it('must be paid upfront after a payer failed to pay for work', async () => {
-    const spent = await spending()
+    const spent = await walletEmptier(hub(), eve.address)
     work.before = spent
     const failed = await send(await sign())
     expect([failed.status, failed.body['code']]).to.deep.equal([402, 'payment_invalid'])
@@ -145,7 +145,7 @@ describe('calls paid by x402', () => {
   describe('A215 are credits of the payer if a failed payment arrives after all', () => {
     /** A payment fails after the work, another one pays, and then the first one arrives too. */
     const payTwice = async (): Promise<string> => {
-      work.before = await spending()
+      work.before = await walletEmptier(hub(), eve.address)
       const payment = await sign()
       const failed = await send(payment)
       expect(failed).to.have.property('status', 402)
@@ -228,7 +228,7 @@ describe('calls paid by x402', () => {
 
     it('and pays for no call under the Idempotency-Key of the failed one', async () => {
       const { sendKeyed } = await keyed()
-      work.before = await spending()
+      work.before = await walletEmptier(hub(), eve.address)
       const payment = await sign()
       expect(await sendKeyed({ 'payment-signature': payment })).to.have.property('status', 402)
       await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
@@ -250,21 +250,6 @@ describe('calls paid by x402', () => {
     const payload = JSON.parse(Buffer.from(value, 'base64').toString())
     payload.accepted.maxTimeoutSeconds = offered(await send()).accepts[0].maxTimeoutSeconds
     return Buffer.from(JSON.stringify(payload)).toString('base64')
-  }
-
-  /** Sends all of eve's money away when called. */
-  const spending = async (): Promise<() => Promise<void>> => {
-    const { rpcUrl } = hub().sandbox!
-    await callRpc(rpcUrl, 'anvil_setBalance', [eve.address, '0xde0b6b3a7640000'])
-    await callRpc(rpcUrl, 'anvil_impersonateAccount', [eve.address])
-    return async () => {
-      const amount = (await usdc()).toString(16).padStart(64, '0')
-      const data = `0xa9059cbb${'0'.repeat(24)}${'dead'.repeat(10)}${amount}`
-      const { address } = hub().hub.paymentDeps.asset
-      const transaction = { from: eve.address, to: address, data }
-      await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
-      await eventually(async () => (await usdc()) === 0n)
-    }
   }
 
   /** Settles a payment on the chain without the hub's knowledge, as a lying facilitator could. */

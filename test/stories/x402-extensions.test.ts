@@ -30,13 +30,13 @@ import { maxPrice, meteredPrice } from '../../core/catalog/services/catalog.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted-service.ts'
+import { countingService, PRICE, resetWork, work } from './counted-service.ts'
 
 describe('x402 extensions', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let payer: ReturnType<typeof privateKeyToAccount>
   beforeEach(async () => {
-    anew()
+    resetWork()
     payer = await fundedWallet()
   })
 

@@ -7,11 +7,11 @@ import { HubClient } from '../../core/client/index.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { readPayment } from '../../core/payments/receiving/payment.ts'
-import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
+import { walletEmptier } from './empty-wallet.ts'
 
 let before: () => Promise<void> = async () => {}
 let done = 0
@@ -51,24 +51,10 @@ describe('A211 an x402 payment is settled before the work', () => {
   const flowOf = ({ body }: ApiResponse) =>
     (body['accepts'] as [{ extra: Record<string, unknown> }])[0].extra['paymentFlow']
   const usdc = (): Promise<bigint> => hub().hub.paymentDeps.chain.balanceOf(eve.address)
-  /** Sends all money of the payer away while the call runs. */
-  const spending = async (): Promise<() => Promise<void>> => {
-    const { rpcUrl } = hub().sandbox!
-    await callRpc(rpcUrl, 'anvil_setBalance', [eve.address, '0xde0b6b3a7640000'])
-    await callRpc(rpcUrl, 'anvil_impersonateAccount', [eve.address])
-    return async () => {
-      const amount = (await usdc()).toString(16).padStart(64, '0')
-      const data = `0xa9059cbb${'0'.repeat(24)}${'dead'.repeat(10)}${amount}`
-      const { address } = hub().hub.paymentDeps.asset
-      const transaction = { from: eve.address, to: address, data }
-      await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
-      await eventually(async () => (await usdc()) === 0n)
-    }
-  }
 
   it('if the work cannot be undone, so that an emptied wallet gets no free work', async () => {
     expect(flowOf(await send('final'))).to.equal('upfront')
-    before = await spending()
+    before = await walletEmptier(hub(), eve.address)
     const { status, headers } = await pay('final')
     expect([status, headers['x-payment-source'], done]).to.deep.equal([200, 'x402', 1])
   })
@@ -76,7 +62,7 @@ describe('A211 an x402 payment is settled before the work', () => {
   it('if an unknown wallet pays more than a small amount', async () => {
     expect(flowOf(await send('small')), 'a small amount').to.equal(undefined)
     expect(flowOf(await send('large'))).to.equal('upfront')
-    before = await spending()
+    before = await walletEmptier(hub(), eve.address)
     expect(await pay('large')).to.have.property('status', 200)
   })
 

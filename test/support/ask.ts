@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { expect } from 'chai'
 import { request } from 'undici'
 import type { LocalAccount } from 'viem'
 import { systemClock } from '../../core/clock.ts'
@@ -73,6 +74,10 @@ export function askRaw(url: string, lines: readonly string[]): Promise<string> {
     socket.on('end', () => resolve(text)).on('error', reject)
   })
 }
+
+/** Expects a problem with this status and code. */
+export const expectProblem = ({ status, body }: ApiResponse, expected: number, code: string) =>
+  expect([status, body['code']]).to.deep.equal([expected, code])
 
 /** Returns the PAYMENT-SIGNATURE value that pays the offer of a 402. */
 export async function payFor(

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Report, Target } from '../report.ts'
+import { atLeast, none, type Report, type Target } from '../report.ts'
 import { classRows } from './classes.ts'
 import { entityRows } from './entities.ts'
 import type { Row } from './rows.ts'
@@ -73,15 +73,12 @@ const tableOf = (rows: readonly Row[]) => ({
 const targetsOf = (rows: readonly Row[]): Target[] =>
   GOALS.flatMap(([name, pattern, goal]) => {
     const row = rows.find((one) => pattern.test(one.name))
-    return row === undefined
-      ? []
-      : [{ name, goal: `>= ${goal}`, value: row.ours, met: row.ours >= goal }]
+    return row === undefined ? [] : [atLeast(name, row.ours, goal)]
   })
 
 /** Rows with few samples are listed as well: nothing is left out. */
 const aheadOf = (rows: readonly Row[]): Target => {
   const behind = rows.filter(({ ours, peers }) => Object.values(peers).some((one) => one >= ours))
   for (const { name } of behind) console.error(`a library is ahead: ${name}`)
-  const value = behind.length
-  return { name: 'rows in which a library is ahead', goal: '0', value, met: value === 0 }
+  return none('rows in which a library is ahead', behind.length)
 }

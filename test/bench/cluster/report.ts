@@ -1,5 +1,5 @@
 import { median, rounded, type Sample } from '../load.ts'
-import type { Report, Table, Target } from '../report.ts'
+import { atMost, none, type Report, type Table, type Target } from '../report.ts'
 import { AVAILABLE_MS, CORES, SHARDS_MAX, USED } from './assumptions.ts'
 import {
   type BatchCosts,
@@ -182,29 +182,22 @@ function targets(
   figures: Readonly<Record<string, number>>,
   stages: readonly number[],
 ): readonly Target[] {
-  const atMost = (name: string, goal: number, value: number, unit = ''): Target => ({
-    name,
-    goal: `≤ ${goal}${unit}`,
-    value,
-    met: value <= goal,
-  })
   return [
     ...stages.map((workers) =>
       atMost(
         `worker CPU to one server, workers: ${workers}`,
-        GOALS.ratio,
         figures[`ratio_of_${workers}`]!,
+        GOALS.ratio,
       ),
     ),
     ...stages.map((workers) =>
       atMost(
-        `coordinator CPU per call, workers: ${workers}`,
-        GOALS.coordinatorUs,
+        `coordinator CPU per call in µs, workers: ${workers}`,
         figures[`coordinator_us_of_${workers}`]!,
-        ' µs',
+        GOALS.coordinatorUs,
       ),
     ),
-    atMost('highest ratio to lowest', GOALS.spread, figures['ratio_spread']!),
-    atMost('errors', 0, figures['errors']!),
+    atMost('highest ratio to lowest', figures['ratio_spread']!, GOALS.spread),
+    none('errors', figures['errors']!),
   ]
 }

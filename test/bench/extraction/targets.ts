@@ -1,4 +1,4 @@
-import type { Target } from '../report.ts'
+import { atLeast, none, type Target } from '../report.ts'
 import { bootstrap, deviationOf, type Match, type Scores, scoresOf } from './metric.ts'
 
 const ROUNDS = 2_000
@@ -51,18 +51,13 @@ export function targetsOf(
   const { f1 } = scoresOf(ours)
   const goal = GOALS[kind] ?? GOAL
   return [
-    { name: `${kind}: F1`, goal: `>= ${goal}`, value: round(f1), met: f1 >= goal },
+    atLeast(`${kind}: F1`, round(f1), goal),
     ...Object.entries(peers).flatMap(([name, theirs]) => {
       const ahead = leadOver(theirs, ours)
       const lost = lostPages(theirs, ours)
       return [
-        { name: `${kind}: pages that only ${name} reads`, goal: '0', value: lost, met: lost === 0 },
-        {
-          name: `${kind}: ahead of ${name}, share of bootstrap rounds`,
-          goal: '>= 0.95',
-          value: round(ahead),
-          met: ahead >= 0.95,
-        },
+        none(`${kind}: pages that only ${name} reads`, lost),
+        atLeast(`${kind}: ahead of ${name}, share of bootstrap rounds`, round(ahead), 0.95),
       ]
     }),
   ]

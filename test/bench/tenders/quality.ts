@@ -7,7 +7,7 @@ import type { Document, Notice } from '../../../plugins/tenders/model.ts'
 import { readNotice } from '../../../plugins/tenders/parse/notice.ts'
 import { readHits } from '../../../plugins/tenders/parse/search-hit.ts'
 import { Unreadable } from '../../../plugins/tenders/parse/xml.ts'
-import type { Report } from '../report.ts'
+import { atLeast, none, type Report } from '../report.ts'
 import { documentFacts } from './document-facts.ts'
 import { noticeFacts } from './notice-facts.ts'
 
@@ -44,14 +44,6 @@ const filesIn = (folder: URL, ending: string): Buffer[] =>
 
 const isPublished = (notice: Document): notice is Notice =>
   notice.number !== null && notice.publishedOn !== null
-
-const least = (name: string, value: number, goal: number) => ({
-  name,
-  goal: `≥ ${goal}`,
-  value,
-  met: value >= goal,
-})
-const none = (name: string, value: number) => ({ name, goal: '0', value, met: value === 0 })
 
 /** Compares what the service read with an independent reader of the same documents. */
 function factQuality(read: readonly { xml: string; notice: Document }[]): Quality {
@@ -94,7 +86,7 @@ function changeQuality(notices: readonly Notice[]): Quality {
   return {
     figures: { changes_judged: told.length, changes_moving: all, changes_recognized: share },
     targets: [
-      least('texts that move a deadline and are recognized', share, 0.95),
+      atLeast('texts that move a deadline and are recognized', share, 0.95),
       none('texts that move none and are taken for one', invented.length),
     ],
     tables: listed(
@@ -131,9 +123,9 @@ function relevanceQuality(notices: readonly Notice[]): Quality {
       relevance_recall: untouched.recall,
     },
     targets: [
-      least('judged notices', scored.length, 400),
-      least('precision on the untouched half', untouched.precision, 0.9),
-      least('recall on the untouched half', untouched.recall, 0.9),
+      atLeast('judged notices', scored.length, 400),
+      atLeast('precision on the untouched half', untouched.precision, 0.9),
+      atLeast('recall on the untouched half', untouched.recall, 0.9),
     ],
     tables: listed(
       'Relevance, mistakes in the tuned half',

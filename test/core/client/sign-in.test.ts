@@ -4,19 +4,19 @@ import { type ClientWallet, HubClient, type HubResponse } from '../../../core/cl
 import { createSignInHeader } from '../../../core/client/sign-in.ts'
 import { usd } from '../../../core/money.ts'
 import { statementOf } from '../../../core/payments/receiving/sign-in-statement.ts'
-import { anew, counted, PRICE, work } from '../../stories/counted-service.ts'
+import { countingService, PRICE, resetWork, work } from '../../stories/counted-service.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
 const CREDITS = usd('0.5')
 
 describe('a client whose wallet signs in', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let wallet: ClientWallet
   let client: HubClient
   let keyId: string
   beforeEach(async () => {
-    anew()
+    resetWork()
     wallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
     client = new HubClient({ baseUrl: hub().url, wallet })
     keyId = (await client.register()).keyId

@@ -93,13 +93,3 @@ export async function against<T>(
 /** Sends a request to `seller.test`. */
 export const ask = (egress: Egress, more: Partial<EgressRequest> = {}) =>
   egress.request({ url: 'http://seller.test/x', method: 'GET', ...more })
-
-/** Returns the error of a rejected promise; throws if it resolves. */
-export async function rejection(promise: Promise<unknown>): Promise<Error> {
-  try {
-    await promise
-  } catch (error) {
-    if (error instanceof Error) return error
-  }
-  throw new Error('expected a rejection')
-}

@@ -3,7 +3,8 @@ import { expect } from 'chai'
 import { EgressError } from '../../../core/egress/errors.ts'
 import type { Resolver } from '../../../core/egress/resolver.ts'
 import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
-import { type Listening, listen, realSockets, rejection, withEgress } from './fixture.ts'
+import { rejection } from '../../support/rejection.ts'
+import { type Listening, listen, realSockets, withEgress } from './fixture.ts'
 
 /** A resolver that reads from a table; each lookup returns the next list of a name. */
 function table(names: Record<string, readonly (readonly string[])[]>): Resolver {

@@ -7,8 +7,9 @@ import { expect } from 'chai'
 import { EgressError } from '../../../core/egress/errors.ts'
 import type { EgressRequest } from '../../../core/egress/http.ts'
 import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
+import { rejection } from '../../support/rejection.ts'
 import { BAD_TLS } from './badtls.ts'
-import { against, ask, listen, realSockets, rejection, withEgress } from './fixture.ts'
+import { against, ask, listen, realSockets, withEgress } from './fixture.ts'
 
 type Sent = Partial<EgressRequest>
 

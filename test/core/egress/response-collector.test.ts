@@ -3,7 +3,8 @@ import { createServer as createRaw, type Socket } from 'node:net'
 import { expect } from 'chai'
 import type { Egress } from '../../../core/egress/http.ts'
 import { eventually } from '../../support/eventually.ts'
-import { against, ask, realSockets, rejection, withEgress } from './fixture.ts'
+import { rejection } from '../../support/rejection.ts'
+import { against, ask, realSockets, withEgress } from './fixture.ts'
 
 /** A server that sends these bytes on the first input, and reads no further. */
 const sending = (bytes: string) => () =>

@@ -5,7 +5,8 @@ import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
 import type { Egress, EgressRequest } from '../../../core/egress/http.ts'
 import { eventually } from '../../support/eventually.ts'
-import { against, ask, realSockets, rejection } from './fixture.ts'
+import { rejection } from '../../support/rejection.ts'
+import { against, ask, realSockets } from './fixture.ts'
 
 const LATE = { code: 'upstream_timeout' }
 

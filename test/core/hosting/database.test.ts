@@ -12,18 +12,13 @@ import type { AnyEndpoint, AnyService } from '../../../core/plugin/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { injectedHost } from '../../support/injected-host.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { rejectionMessage } from '../../support/rejection.ts'
 
 const NOTES = fileURLToPath(new URL('./plugins/notes/index.ts', import.meta.url))
 const node = process.env['HUB_PLUGIN_NODE'] ?? process.execPath
 const settings = { memoryMb: 128, node, backOffMs: [0] }
 const log = createLog('silent')
 const passwordsOf = (role: string) => [`secret of ${role}`] as const
-
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => 'nothing failed',
-    (error: Error) => error.message,
-  )
 
 /** Statements that try to switch to another role. */
 const ESCAPES = [
@@ -178,7 +173,7 @@ describe('the database of an isolated plugin', function () {
 
     it('rolls back when the plugin exits, and serves later requests', async () => {
       const ends = Array.from({ length: 6 }, (_, n) =>
-        failure(together([`INSERT INTO note VALUES ('dead ${n}')`], 'exit')),
+        rejectionMessage(together([`INSERT INTO note VALUES ('dead ${n}')`], 'exit')),
       )
       for (const told of await Promise.all(ends)) expect(told).to.match(/ended|failed|soon/)
       const open = `SELECT FROM pg_stat_activity
@@ -207,10 +202,12 @@ describe('the database of an isolated plugin', function () {
 
   it('must be the one of the plugin', async () => {
     const entry = (more: string) => parseEntry(`${NOTES}=worker${more}`)
-    expect(await failure(hostPlugin(entry(''), deps(), settings))).to.include('+database:notes')
-    expect(await failure(hostPlugin(entry('+database:other'), deps(), settings))).to.include(
+    expect(await rejectionMessage(hostPlugin(entry(''), deps(), settings))).to.include(
       '+database:notes',
     )
+    expect(
+      await rejectionMessage(hostPlugin(entry('+database:other'), deps(), settings)),
+    ).to.include('+database:notes')
   })
 
   it('is not required to examine a plugin', async () => {

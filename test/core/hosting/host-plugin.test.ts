@@ -10,6 +10,7 @@ import { locate } from '../../../core/hosting/locate.ts'
 import { createLog } from '../../../core/log.ts'
 import { type AnyEndpoint, type AnyService, Failure } from '../../../core/plugin/index.ts'
 import { injectedHost } from '../../support/injected-host.ts'
+import { rejectionMessage } from '../../support/rejection.ts'
 
 const clock = { now: () => new Date('2031-05-01T00:00:00Z') }
 const deps = {
@@ -20,12 +21,6 @@ const deps = {
 }
 const settings = { memoryMb: 128, node: '/bin/false', backOffMs: [0, 60_000] }
 const TIDY = fileURLToPath(new URL('./plugins/tidy.ts', import.meta.url))
-
-const failure = (work: Promise<unknown>) =>
-  work.then(
-    () => 'nothing failed',
-    (error: Error) => error.message,
-  )
 
 describe('HUB_PLUGINS', () => {
   it('lists packages and paths, their isolation and their capabilities', () => {
@@ -90,7 +85,7 @@ export default defineService({ slug: 'shout', name: 'Shout', category: 'test', s
     const located = await find('@me/shout')
     expect(located).to.include({ folder, version: '1.2.3', isolation: 'worker' })
     expect(located.entry).to.match(/dist\/index\.js$/)
-    const missing = failure(hostPlugin(parseEntry(folder), deps, settings))
+    const missing = rejectionMessage(hostPlugin(parseEntry(folder), deps, settings))
     expect(await missing, 'all at once').to.match(
       /needs http, browser; to inject it: HUB_PLUGINS=.*shout=worker\+http\+browser/,
     )
@@ -113,16 +108,16 @@ export default defineService({ slug: 'shout', name: 'Shout', category: 'test', s
   })
 
   it('is refused with the reason if it is missing or requires another API version', async () => {
-    expect(await failure(find('nobody'))).to.include('npm install nobody')
-    expect(await failure(find('./nowhere'))).to.include('no such path')
+    expect(await rejectionMessage(find('nobody'))).to.include('npm install nobody')
+    expect(await rejectionMessage(find('./nowhere'))).to.include('no such path')
     await made('later', { agenthub: { apiVersion: 2 } }, {})
-    expect(await failure(find('later'))).to.include(
+    expect(await rejectionMessage(find('later'))).to.include(
       'requires version 2 of the plugin API; this hub has 1',
     )
     await made('unbuilt', { exports: './dist/index.js' }, { 'index.ts': '' })
-    expect(await failure(find('unbuilt'))).to.include('is it built?')
+    expect(await rejectionMessage(find('unbuilt'))).to.include('is it built?')
     await made('odd', { agenthub: { apiVersion: 'one' } }, {})
-    expect(await failure(find('odd'))).to.include('agenthub.apiVersion')
+    expect(await rejectionMessage(find('odd'))).to.include('agenthub.apiVersion')
   })
 
   it('with a database, or of a family, is refused in isolation, with instructions', async () => {
@@ -140,19 +135,19 @@ export default defineService({ slug: 'shout', name: 'Shout', category: 'test', s
       const about = { type: 'module', exports: './dist/index.js' }
       const code = `export default ${plugin}`
       const folder = await made(name, about, { 'dist/index.js': code })
-      const refused = failure(hostPlugin(parseEntry(`${folder}=worker`), deps, settings))
+      const refused = rejectionMessage(hostPlugin(parseEntry(`${folder}=worker`), deps, settings))
       expect(await refused, name).to.include(told)
     }
   })
 
   it('does not run in a process that could access the network', async () => {
-    const refused = failure(hostPlugin(parseEntry(`${TIDY}=process`), deps, settings))
+    const refused = rejectionMessage(hostPlugin(parseEntry(`${TIDY}=process`), deps, settings))
     expect(await refused).to.include('requires a Node 26')
     const old = { ...settings, node: process.execPath }
     if (!process.allowedNodeEnvironmentFlags.has('--allow-net')) {
-      expect(await failure(hostPlugin(parseEntry(`${TIDY}=process`), deps, old))).to.include(
-        'Node 26',
-      )
+      expect(
+        await rejectionMessage(hostPlugin(parseEntry(`${TIDY}=process`), deps, old)),
+      ).to.include('Node 26')
     }
   })
 })
@@ -197,13 +192,13 @@ describe('a plugin in a worker', () => {
 
   it('is aborted when the time of a run is over', async () => {
     const run = service().schedules?.['never-ends']?.run(AbortSignal.timeout(50))
-    expect(await failure(run!)).to.match(/timeout/i)
+    expect(await rejectionMessage(run!)).to.match(/timeout/i)
   })
 
   it('is restarted at once, and with delays if it keeps exiting', async () => {
-    expect(await failure(ask('POST /exit'))).to.include('ended with 3')
+    expect(await rejectionMessage(ask('POST /exit'))).to.include('ended with 3')
     expect(await ask('GET /runs')).to.deep.include({ runs: 0 })
-    expect(await failure(ask('POST /exit'))).to.include('ended with 3')
+    expect(await rejectionMessage(ask('POST /exit'))).to.include('ended with 3')
     const refused = await ask('GET /runs').catch((error: unknown) => error)
     expect(refused).to.be.instanceOf(Failure).and.include({ code: 'plugin_restarting' })
     expect((refused as Failure).retryAfterSeconds).to.be.within(1, 60)

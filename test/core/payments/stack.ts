@@ -26,6 +26,7 @@ import contracts from '../../../server/sandbox/contracts/contracts.artifact.json
 }
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { fund, openWallets } from '../../../server/sandbox/wallets.ts'
+import { TRANSFER_TYPES } from '../../support/eip3009.ts'
 
 export const NETWORK = USDC_BASE.network
 export const USDC = USDC_BASE.address
@@ -114,7 +115,7 @@ export async function authorize(
   }
   const signature = await account.signTypedData({
     domain: DOMAIN,
-    types: { TransferWithAuthorization: FIELDS },
+    types: TRANSFER_TYPES,
     primaryType: 'TransferWithAuthorization',
     message,
   })
@@ -127,15 +128,6 @@ export const DOMAIN = {
   chainId: USDC_BASE.chainId,
   verifyingContract: USDC,
 }
-
-const FIELDS = [
-  { name: 'from', type: 'address' },
-  { name: 'to', type: 'address' },
-  { name: 'value', type: 'uint256' },
-  { name: 'validAfter', type: 'uint256' },
-  { name: 'validBefore', type: 'uint256' },
-  { name: 'nonce', type: 'bytes32' },
-] as const
 
 /** Builds PAYMENT-SIGNATURE from an authorization for `required`'s only entry. */
 export function header(

@@ -18,6 +18,7 @@ import { usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { ask } from '../../support/ask.ts'
+import { TRANSFER_TYPES } from '../../support/eip3009.ts'
 import { useHub } from '../../support/suite.ts'
 
 interface Sold {
@@ -114,16 +115,7 @@ async function byBodyAlone(account: LocalAccount, { url, init }: Shopping): Prom
   const signature = await account.signTypedData({
     domain: { ...extra, chainId: 8453, verifyingContract: asset },
     primaryType: 'TransferWithAuthorization',
-    types: {
-      TransferWithAuthorization: [
-        { name: 'from', type: 'address' },
-        { name: 'to', type: 'address' },
-        { name: 'value', type: 'uint256' },
-        { name: 'validAfter', type: 'uint256' },
-        { name: 'validBefore', type: 'uint256' },
-        { name: 'nonce', type: 'bytes32' },
-      ],
-    },
+    types: TRANSFER_TYPES,
     message,
   })
   const payload = { signature, authorization: message }

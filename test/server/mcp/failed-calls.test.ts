@@ -3,7 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../../core/money.ts'
 import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { anew, counted, PRICE, work } from '../../stories/counted-service.ts'
+import { countingService, PRICE, resetWork, work } from '../../stories/counted-service.ts'
 import { payFor } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestAgent } from '../../support/hub.ts'
@@ -13,10 +13,10 @@ import { callTool } from './ask.ts'
 import { responseForms, unreadable } from './response-forms.ts'
 
 describe('a paid tool that fails', () => {
-  const hub = useHub({ plugins: [counted, responseForms] })
+  const hub = useHub({ plugins: [countingService, responseForms] })
   let ada: TestAgent
   beforeEach(async () => {
-    anew()
+    resetWork()
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })

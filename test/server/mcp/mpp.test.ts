@@ -6,19 +6,19 @@ import { McpClient } from 'mppx/mcp/client'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../../core/money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { anew, counted, PRICE, work } from '../../stories/counted-service.ts'
+import { countingService, PRICE, resetWork, work } from '../../stories/counted-service.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool } from './ask.ts'
 
 const WORK = { service: 'counted', endpoint: 'POST /work', input: { text: 'a' } }
 
 describe('a paid tool that is paid by MPP', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   const account = privateKeyToAccount(generatePrivateKey())
   const method = evm({ account, currencies: [evm.assets.base.USDC] })
   const usdc = () => hub().hub.paymentDeps.chain.balanceOf(account.address)
   before(() => fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') }))
-  beforeEach(() => void anew())
+  beforeEach(() => void resetWork())
 
   it('is paid by the unmodified client of mppx, which gets its receipt', async () => {
     const before = await usdc()

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { json, usd } from '../../../core/money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { anew, counted, PRICE, work } from '../../stories/counted-service.ts'
+import { countingService, PRICE, resetWork, work } from '../../stories/counted-service.ts'
 import { ask, payFor } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestAgent } from '../../support/hub.ts'
@@ -14,10 +14,10 @@ import { priced, responseForms } from './response-forms.ts'
 const WORK = { service: 'counted', endpoint: 'POST /work', input: { text: 'a' } }
 
 describe('a paid tool', () => {
-  const hub = useHub({ plugins: [counted, responseForms] })
+  const hub = useHub({ plugins: [countingService, responseForms] })
   let ada: TestAgent
   beforeEach(async () => {
-    anew()
+    resetWork()
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })

@@ -9,7 +9,7 @@ import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../../core/client/index.ts'
 import { usd } from '../../../core/money.ts'
-import { anew, counted, PRICE, work } from '../../stories/counted-service.ts'
+import { countingService, PRICE, resetWork, work } from '../../stories/counted-service.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
@@ -20,13 +20,13 @@ const META = 'x402/sign-in-with-x'
 const CREDITS = usd('0.5')
 
 describe('a paid tool whose caller signs the challenge of its result', () => {
-  const hub = useHub({ plugins: [counted] })
+  const hub = useHub({ plugins: [countingService] })
   let account: ReturnType<typeof privateKeyToAccount>
   let wallet: { readonly keyId: string; readonly apiKey: string }
   /** Sends the messages; its key has no credits. */
   let poor: TestAgent
   beforeEach(async () => {
-    anew()
+    resetWork()
     poor = await hub().agent()
     account = privateKeyToAccount(generatePrivateKey())
     const signer = { account, sandbox: true }

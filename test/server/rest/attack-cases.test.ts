@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { anew, counted, PRICE, work } from '../../stories/counted-service.ts'
+import { countingService, PRICE, resetWork, work } from '../../stories/counted-service.ts'
 import { flawed } from '../../stories/failing-services.ts'
 import { ask, type RequestOptions } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -87,10 +87,10 @@ const FREE: Readonly<Record<string, Case>> = {
 }
 
 describe('the attack catalog at REST and the proxy', () => {
-  const hub = useHub({ plugins: [counted, flawed] })
+  const hub = useHub({ plugins: [countingService, flawed] })
   let ada: TestAgent
   before(async () => {
-    anew()
+    resetWork()
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })

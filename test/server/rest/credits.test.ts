@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
-import { anew, counted } from '../../stories/counted-service.ts'
+import { countingService, resetWork } from '../../stories/counted-service.ts'
 import { flawed } from '../../stories/failing-services.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
@@ -16,7 +16,7 @@ interface Page {
 }
 
 describe('credits of a key', () => {
-  const hub = useHub({ plugins: [counted, flawed] })
+  const hub = useHub({ plugins: [countingService, flawed] })
   const agentWith = async (credits: string) => {
     const agent = await hub().agent()
     if (credits !== '0') await hub().credit(agent.keyId, usd(credits))
@@ -31,7 +31,7 @@ describe('credits of a key', () => {
       reserved_microdollars: 0,
     })
     const [started, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    anew().before = () => {
+    resetWork().before = () => {
       started.resolve()
       return end.promise
     }

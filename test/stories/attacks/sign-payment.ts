@@ -3,6 +3,7 @@ import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from '@x402
 import type { LocalAccount } from 'viem'
 import { type Asset, type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import type { ApiResponse } from '../../support/ask.ts'
+import { TRANSFER_TYPES } from '../../support/eip3009.ts'
 import { THIEF } from './sellers.ts'
 
 /** Flaws of a payment. */
@@ -44,14 +45,6 @@ export const flawsOf = (cost: bigint): readonly (readonly [string, PaymentFlaws]
   ['another nonce than the signed one', { sent: { nonce: `0x${'11'.repeat(32)}` } }],
 ]
 
-const FIELDS = [
-  { name: 'from', type: 'address' },
-  { name: 'to', type: 'address' },
-  { name: 'value', type: 'uint256' },
-  { name: 'validAfter', type: 'uint256' },
-  { name: 'validBefore', type: 'uint256' },
-  { name: 'nonce', type: 'bytes32' },
-] as const
 const SECONDS = 120
 
 /** Signs PAYMENT-SIGNATURE for the offer of a 402 on one network, with optional flaws. */
@@ -78,7 +71,7 @@ export async function signPayment(
   const { name, version, chainId, address } = asset
   const signature = await account.signTypedData({
     domain: { name, version, chainId, verifyingContract: address, ...domain },
-    types: { TransferWithAuthorization: FIELDS },
+    types: TRANSFER_TYPES,
     primaryType: 'TransferWithAuthorization',
     message,
   })

@@ -31,7 +31,7 @@ import { openMailbox } from '../../support/mailbox.ts'
 import { freshDatabase, TEST_CLUSTER } from '../../support/postgres.ts'
 import { openReceiver } from '../../support/receiver.ts'
 import { redisProgram, startRedis } from '../../support/redis.ts'
-import { anew, counted } from '../counted-service.ts'
+import { countingService, resetWork } from '../counted-service.ts'
 import { serveEmbeddings, serveFacilitator, serveIndex } from './servers.ts'
 
 /** Services outside of the process that a hub uses. */
@@ -103,7 +103,7 @@ function restoreEnvironment(scope: AsyncDisposableStack): void {
  */
 export async function openFixture(signer: SignerKind) {
   nock.restore()
-  anew()
+  resetWork()
   const lines: string[] = []
   const log = createLog('warn', { write: (line) => lines.push(line) })
   await using scope = new AsyncDisposableStack()
@@ -142,7 +142,7 @@ export async function openFixture(signer: SignerKind) {
   const running = await startHub({
     config,
     loadParts: async () => ({
-      plugins: [...plugins, counted],
+      plugins: [...plugins, countingService],
       privileged,
       startJobs: (url, given) => startJobs(url, (deps = given)),
     }),
@@ -167,7 +167,7 @@ export async function openFixture(signer: SignerKind) {
     { sandbox, databaseUrl: database.url, dataDir },
     {
       sandboxHosts: hosts,
-      plugins: [counted],
+      plugins: [countingService],
       spend: remoteAccount(
         wallets.spend.account.address,
         SIGNERS[signer].open(`http://${at('signer')}`),

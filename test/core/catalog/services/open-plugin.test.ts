@@ -14,6 +14,7 @@ import {
 } from '../../../../core/plugin/index.ts'
 import { injectedHost } from '../../../support/injected-host.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { rejectionMessage } from '../../../support/rejection.ts'
 
 describe('a plugin that stores data', () => {
   let fresh: FreshDatabase
@@ -52,11 +53,6 @@ describe('a plugin that stores data', () => {
     },
   })
   const injection = () => ({ host: injectedHost, databaseUrl: fresh.url, log: createLog('silent') })
-  const failure = (work: Promise<unknown>) =>
-    work.then(
-      () => 'nothing failed',
-      (error: Error) => error.message,
-    )
 
   it('has its own schema, to which its migrations are applied once', async () => {
     for (let start = 0; start < 2; start += 1) {
@@ -82,7 +78,7 @@ describe('a plugin that stores data', () => {
       'SELECT * FROM hub.migration',
     ]
     for (const text of forbidden) {
-      expect(await failure(database.query(text)), text).to.match(/permission denied/)
+      expect(await rejectionMessage(database.query(text)), text).to.match(/permission denied/)
     }
     await opened.close()
     await other.close()
@@ -94,23 +90,25 @@ describe('a plugin that stores data', () => {
       await transaction.query(`INSERT INTO note VALUES ('lost')`)
       throw new Error('as asked')
     })
-    expect(await failure(broken)).to.equal('as asked')
+    expect(await rejectionMessage(broken)).to.equal('as asked')
     const lost = await database.query(`SELECT FROM note WHERE words = 'lost'`)
     expect(lost.rowCount).to.equal(0)
     const write = database.reading((at) => at.query(`INSERT INTO note VALUES ('read')`))
-    expect(await failure(write)).to.include('read-only')
+    expect(await rejectionMessage(write)).to.include('read-only')
     await opened.close()
   })
 
   it('is refused if its slug is invalid or differs from that of its service', async () => {
-    expect(await failure(openPlugin(plugin('Bad"; --'), injection()))).to.include('the slug is not')
-    expect(await failure(openPlugin(plugin('note-book', 'else'), injection()))).to.include(
+    expect(await rejectionMessage(openPlugin(plugin('Bad"; --'), injection()))).to.include(
+      'the slug is not',
+    )
+    expect(await rejectionMessage(openPlugin(plugin('note-book', 'else'), injection()))).to.include(
       'is named else',
     )
   })
 
   it('is refused if a migration has changed after it was applied', async () => {
     await writeFile(join(folder, '0001_note.sql'), 'CREATE TABLE note (words text)')
-    expect(await failure(openPlugin(plugin(), injection()))).to.include('has changed')
+    expect(await rejectionMessage(openPlugin(plugin(), injection()))).to.include('has changed')
   })
 })

@@ -11,7 +11,9 @@ import {
   type SignedPayment,
   signPayment,
 } from '../../../../core/payments/paying/x402-client.ts'
-import { realSockets, rejection } from '../../egress/fixture.ts'
+import { TRANSFER_TYPES } from '../../../support/eip3009.ts'
+import { rejection } from '../../../support/rejection.ts'
+import { realSockets } from '../../egress/fixture.ts'
 import {
   account,
   ENTRY,
@@ -220,11 +222,7 @@ const isGood = ({ from, to, value, validBefore, nonce }: SignedPayment, signatur
       chainId: 8_453,
       verifyingContract: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     },
-    types: {
-      TransferWithAuthorization: ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'].map(
-        (name, at) => ({ name, type: at < 2 ? 'address' : at < 5 ? 'uint256' : 'bytes32' }),
-      ),
-    },
+    types: TRANSFER_TYPES,
     primaryType: 'TransferWithAuthorization',
     message: { from, to, value, validAfter: 0n, validBefore, nonce },
     signature,
