@@ -109,20 +109,7 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
       /core\/new has no layer: add it to CORE_LAYERS/,
     ],
   },
-  'imports have no circles': {
-    'two files that import each other, one by type only': [
-      {
-        'core/a.ts': "import { b } from './b.ts'\n",
-        'core/b.ts': "import type { A } from './a.ts'\n",
-      },
-      /core\/a\.ts → core\/b\.ts → core\/a\.ts: move what they share/,
-    ],
-  },
   'what is banned has a place or a replacement': {
-    'the environment': [
-      { 'server/a.ts': 'const port = process.env.PORT\n' },
-      /server\/a\.ts:1 has process\.env: .*core\/config\.ts/,
-    ],
     'the time': [
       { 'core/a.ts': 'const a = new Date(0)\nconst b = new Date()\n' },
       /core\/a\.ts:2 has the system time: take a Clock/,
@@ -139,14 +126,6 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
       { 'core/ledger/a.ts': 'const a = Number.parseFloat(text).toFixed(2)\n' },
       /core\/ledger\/a\.ts:1 has a float: use core\/money\.ts/,
     ],
-    'the console': [
-      { 'server/a.ts': "console.log('here')\n" },
-      /server\/a\.ts:1 has console: use the log/,
-    ],
-    'a fetch past the guard': [
-      { 'plugins/x/a.ts': "const a = await fetch('https://example.com')\n" },
-      /plugins\/x\/a\.ts:1 has global fetch: use undici\.request/,
-    ],
     'a note to oneself': [
       { 'test/a.ts': comment('TODO later') },
       /test\/a\.ts:1 has unfinished work: finish it/,
@@ -155,23 +134,10 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
       { 'core/db/migrations/0001_a.sql': '-- FIXME later\n' },
       /0001_a\.sql:1 has unfinished work/,
     ],
-    'a focused test': [
-      { 'test/a.test.ts': "it.only('a', () => {})\n" },
-      /test\/a\.test\.ts:1 has a focused test: .*--grep/,
-    ],
-    'a silenced compiler': [
-      { 'core/a.ts': `const a = 1\n${comment('@ts-ignore')}` },
-      /core\/a\.ts:2 has a silenced compiler: fix the type/,
-    ],
     'a silenced length limit': [
       { 'core/a.ts': comment('oxlint-disable-next-line max-lines-per-function') },
       /core\/a\.ts:1 has a silenced length limit: split the function/,
     ],
-    any: [
-      { 'core/a.ts': 'const a = (b: unknown): any => b\n' },
-      /core\/a\.ts:1 has any: use unknown/,
-    ],
-    'a cast to any': [{ 'test/a.ts': 'const a = b as any\n' }, /test\/a\.ts:1 has any/],
   },
   'files fit a screen and a head': {
     'a long line': [{ 'core/a.ts': long }, /core\/a\.ts:1 has 112 columns: break it at 100/],

@@ -24,9 +24,6 @@ const SPECIFIERS = [
   /\bimport\.meta\.dirname,\s*(?=(['"`]))/g,
 ]
 
-/** Specifiers of imports, without workers and data. */
-const IMPORTS = SPECIFIERS.slice(0, 2)
-
 const isChecked = (path: string): boolean => /\.(ts|sql|cjs)$/.test(path) && !DATA.test(path)
 const isSource = (path: string): boolean => /\.(ts|cjs)$/.test(path)
 
@@ -38,10 +35,10 @@ function viewsOf(text: string): SourceText {
 }
 
 /** Returns the repository files that a file names: imports including types, workers, and data. */
-function targetsOf(path: string, tree: Tree, specifiers = SPECIFIERS): string[] {
+function targetsOf(path: string, tree: Tree): string[] {
   const { code, whole } = viewsOf(tree.get(path) ?? '')
   const targets = new Set<string>()
-  for (const pattern of specifiers) {
+  for (const pattern of SPECIFIERS) {
     for (const found of code.matchAll(pattern)) {
       const from = found.index + found[0].length + 1
       const specifier = whole.slice(from, whole.indexOf(found[1]!, from))
@@ -97,27 +94,6 @@ const coreLayers: Rule = (tree) => {
       return [`${path} may not import ${target}: core/${other} is not below core/${folder}`]
     })
   })
-}
-
-/** Reports import circles, types included. Starting a worker by URL is not an import. */
-const circles: Rule = (tree) => {
-  const state = new Map<string, 'open' | 'done'>()
-  const found: string[] = []
-  const visit = (path: string, trail: readonly string[]): void => {
-    if (state.get(path) === 'done') return
-    if (state.get(path) === 'open') {
-      const circle = [...trail.slice(trail.indexOf(path)), path]
-      found.push(`${circle.join(' → ')}: move what they share to a file of its own`)
-      return
-    }
-    state.set(path, 'open')
-    for (const target of targetsOf(path, tree, IMPORTS)) {
-      if (tree.has(target)) visit(target, [...trail, path])
-    }
-    state.set(path, 'done')
-  }
-  for (const path of tree.keys()) if (isSource(path)) visit(path, [])
-  return found
 }
 
 const bans: Rule = (tree) =>
@@ -228,7 +204,6 @@ const migrations: Rule = (tree) =>
 export const RULES = {
   'every import stays within its layer': imports,
   'core is layered: no folder imports one above it': coreLayers,
-  'imports have no circles': circles,
   'what is banned has a place or a replacement': bans,
   'files fit a screen and a head': sizes,
   'functions have a limit': functions,

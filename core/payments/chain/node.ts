@@ -34,7 +34,7 @@ const dispatcher = new Agent({ maxResponseSize: RESPONSE_BYTES_MAX })
 const openHttp = (rpcUrl: string, options: HttpTransportConfig) =>
   http(rpcUrl, { ...options, fetchFn: fetchWhole })
 
-const fetchWhole = async (...[url, options]: Parameters<typeof fetch>): Promise<Response> => {
+const fetchWhole: HttpTransportConfig['fetchFn'] = async (url, options) => {
   const { method = 'POST', headers, body, signal } = options ?? {}
   const response = await request(url as string, {
     method: method as 'POST',
