@@ -129,14 +129,16 @@ function nextPage({ seq, replayTo }: Cursor, head: bigint, pageMax: bigint): Omi
   return { from: seq + 1n, to: replay ? lesser(end, replayTo) : end, replay }
 }
 
-/** Handles all entries of every shard. @returns the number of entries handled */
+/**
+ * Handles the entries of every shard. A partial page is the last one of a shard: entries that are
+ * posted meanwhile would keep it busy with small pages, whose cost is that of many entries.
+ * @returns the number of entries handled
+ */
 export async function catchUp(pool: Pool, subscriber: Subscriber): Promise<bigint> {
   let handled = 0n
   for (const shard of await enroll(pool, subscriber)) {
-    for (;;) {
-      const page = await advance(pool, subscriber, shard, { wait: true })
-      if (page === 0n) break
-      handled += page
+    for (let page = PAGE_MAX; page === PAGE_MAX; handled += page) {
+      page = await advance(pool, subscriber, shard, { wait: true })
     }
   }
   return handled

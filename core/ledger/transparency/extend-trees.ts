@@ -38,7 +38,9 @@ export async function extendTrees(
 }
 
 /**
- * Adds the missing leaves to one tree.
+ * Adds the missing leaves to one tree. A partial page is the last one: leaves that are added
+ * meanwhile would keep it busy with small pages, whose cost is that of many leaves.
+ * @param pageMax leaves of a full page; for `HEADS`, at most `HEADS_PER_PAGE`
  * @returns the number of leaves added
  * @throws RangeError as `extendTrees`
  */
@@ -48,11 +50,11 @@ export async function extendTree(
   pageMax = LEAVES_PER_PAGE,
   stopping?: AbortSignal,
 ): Promise<number> {
-  for (let total = 0; ; ) {
-    const added = stopping?.aborted ? 0 : await addPage(pool, tree, pageMax)
-    if (added === 0) return total
-    total += added
+  let total = 0
+  for (let added = pageMax; added === pageMax; total += added) {
+    added = stopping?.aborted ? 0 : await addPage(pool, tree, pageMax)
   }
+  return total
 }
 
 /** Adds a page of leaves; returns their number, 0 if another process extends the tree. */

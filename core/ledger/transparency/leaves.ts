@@ -6,8 +6,8 @@ import type { TreeBuilder } from './tree-builder.ts'
 
 /** Leaves in memory at once: 512 kB. */
 export const LEAVES_PER_PAGE = 16_384
-/** Checkpoints in memory at once, about 500 bytes each. */
-const NOTES_PER_PAGE = 1_024
+/** Leaves of `HEADS` in memory at once: checkpoints of about 500 bytes. */
+export const HEADS_PER_PAGE = 1_024
 
 interface Page {
   /** Leaves before the page. */
@@ -39,7 +39,7 @@ async function readHeads(
 ): Promise<readonly string[]> {
   const { rows } = await client.query<{ index: bigint; note: string }>(
     'SELECT index, note FROM ledger.signed_head WHERE index >= $1 ORDER BY index LIMIT $2',
-    [from, Math.min(max, NOTES_PER_PAGE)],
+    [from, Math.min(max, HEADS_PER_PAGE)],
   )
   return rows.map(({ index, note }, n) => {
     if (index === BigInt(from + n)) return note

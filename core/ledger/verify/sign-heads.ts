@@ -12,6 +12,7 @@ import {
   parseHeadsNote,
   signHeads,
 } from '../transparency/heads-note.ts'
+import { HEADS_PER_PAGE } from '../transparency/leaves.ts'
 import { findSignedTree, HEADS } from '../transparency/signed-tree.ts'
 import { StoredTree } from '../transparency/stored-tree.ts'
 import { readRoot } from '../transparency/tree.ts'
@@ -43,7 +44,7 @@ export async function signNewHeads(
   const shards = await readShards(pool)
   await pool.query('SELECT ledger.add_signed_head(n) FROM unnest($1::smallint[]) AS n', [shards])
   try {
-    await extendTree(pool, HEADS)
+    await extendTree(pool, HEADS, HEADS_PER_PAGE)
     return await inTransaction(pool, (client) => signRoot(client, { key, retained }, findings))
   } catch (error) {
     if (!(error instanceof RangeError)) throw error

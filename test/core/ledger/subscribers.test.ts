@@ -78,6 +78,16 @@ describe('subscribers of the journal', () => {
     expect(await catchUp(database.pool, subscriber)).to.equal(0n)
   })
 
+  it('catch up with what was posted before, so that posting cannot keep them busy', async () => {
+    const { subscriber, noted } = await recordingSubscriber(database, 'trailing', async (page) => {
+      if (page.from > 1n) throw new Error('it goes on')
+      await traffic.run(20)
+    })
+    const before = await journal(database)
+    await catchUp(database.pool, subscriber)
+    expect(await noted()).to.include.members(before)
+  })
+
   it('share work among processes, and handle entries once and in order', async () => {
     const [one, other] = ['one', 'other'].map((applicationName) =>
       createPool(database.url, { role: 'hub_finance', max: 4, applicationName }),

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../../../core/db/transaction.ts'
 import { extendTrees } from '../../../../core/ledger/transparency/extend-trees.ts'
 import { StoredTree } from '../../../../core/ledger/transparency/stored-tree.ts'
@@ -79,6 +79,22 @@ describe('the Merkle trees of the journal', () => {
     const { rows } = await database.pool.query('SELECT sum(seq)::integer AS seq FROM ledger.head')
     await extendTrees(database.pool)
     expect(added.reduce((sum, count) => sum + count)).to.be.at.most(rows[0].seq)
+    await expectTrees()
+  })
+
+  it('are extended by what was posted before, so that posting cannot keep a run busy', async () => {
+    await post(60)
+    let pages = 0
+    const connect = async (): Promise<PoolClient> => {
+      if (++pages > 10) throw new Error('the run goes on')
+      await post(3, pages)
+      return database.pool.connect()
+    }
+    const query = database.pool.query.bind(database.pool)
+    const pool = { connect, query } as unknown as Pool
+    expect(await extendTrees(pool)).to.be.above(60)
+    expect(pages, 'one page of each shard').to.equal(2)
+    await extendTrees(database.pool)
     await expectTrees()
   })
 
