@@ -8,14 +8,22 @@ import {
   HubError,
   type HubRequest,
   type HubResponse,
+  isOffering,
   sendRequest,
   sendWithRetries,
 } from './transport.ts'
 
 export { usd } from '../money.ts'
+export { PaymentTermsError } from '../payments/paying/terms-error.ts'
 export type { PaymentProtocol } from './pay.ts'
 export * from './proofs/index.ts'
-export { type ClientWait, HubError, type HubResponse, HubUnreachable } from './transport.ts'
+export {
+  type ClientWait,
+  clockLeadMs,
+  HubError,
+  type HubResponse,
+  HubUnreachable,
+} from './transport.ts'
 
 /** A wallet that signs registrations and payments. */
 export interface ClientWallet {
@@ -88,8 +96,6 @@ interface SendOptions extends HubRequest, Pick<CallOptions, 'payUpTo' | 'protoco
 
 const TIMEOUT_MS = 120_000
 const WAIT_MS = 60_000
-/** A 402 with this header is an offer; without it, paying does not help. */
-const OFFER_HEADER = 'payment-required'
 
 /** HTTP client of a hub, used by the command line, tests and other programs. */
 export class HubClient {
@@ -286,9 +292,6 @@ export class HubClient {
     return wallet
   }
 }
-
-const isOffering = ({ status, headers }: HubResponse): boolean =>
-  status === 402 && OFFER_HEADER in headers
 
 function queryString(input: unknown): string {
   const query = new URLSearchParams(input as Record<string, string> | undefined)

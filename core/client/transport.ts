@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { elapsedMs, sleep } from '../clock.ts'
+import { elapsedMs, sleep, systemClock } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 
 /** Error response of the hub; `code` is stable, `body` is the whole problem. */
@@ -44,6 +44,16 @@ export interface HubResponse<Body = JsonObject> {
   readonly charged: bigint
   readonly source: string | undefined
   readonly callId: string | undefined
+}
+
+/** A 402 with this header is an offer; without it, paying does not help. */
+export const isOffering = ({ status, headers }: HubResponse): boolean =>
+  status === 402 && 'payment-required' in headers
+
+/** Milliseconds by which this machine's clock is ahead of the hub's; undefined without a date. */
+export function clockLeadMs({ headers }: Pick<HubResponse, 'headers'>): number | undefined {
+  const lead = systemClock.now().getTime() - Date.parse(String(headers['date']))
+  return Number.isNaN(lead) ? undefined : lead
 }
 
 export interface HubRequest {

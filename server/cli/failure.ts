@@ -1,4 +1,4 @@
-import { HubError, HubUnreachable } from '../../core/client/index.ts'
+import { HubError, HubUnreachable, PaymentTermsError } from '../../core/client/index.ts'
 
 export const EXIT_CODES = {
   error: 1,
@@ -72,6 +72,7 @@ export function toFailure(error: unknown): Failure | undefined {
       code: 'unreachable',
     })
   }
+  if (error instanceof PaymentTermsError) return termsFailure(error)
   if (!(error instanceof HubError)) return undefined
   const { status, code, body, charged } = error
   const text = (name: string): string | undefined =>
@@ -85,6 +86,12 @@ export function toFailure(error: unknown): Failure | undefined {
   const hint = HINTS[code] ?? (isShown ? undefined : advice)
   const details = { ...body, ...(charged > 0n && { charged_microdollars: Number(charged) }) }
   return new Failure(failureKind(status, code), message, hint, { code, details })
+}
+
+/** Failure for an offer that this machine did not sign. */
+function termsFailure({ message, code, reason }: PaymentTermsError): Failure {
+  const hint = reason === 'timeout' ? 'Check the clock of this machine: `hub doctor`.' : undefined
+  return new Failure(KINDS[code] ?? 'error', message, hint, { code, details: { reason } })
 }
 
 function failureKind(status: number, code: string): FailureKind {

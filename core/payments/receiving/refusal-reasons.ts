@@ -1,14 +1,18 @@
+/** Payments with a wrong validity are often signed by a wrong clock. */
+const CLOCK = 'compare your clock with the Date header'
+
 /** Texts for refusal reasons of facilitators (x402 scheme exact on EVM) and of this hub. */
 const REASON_TEXTS: Readonly<Record<string, string>> = {
   invalid_exact_evm_insufficient_balance: 'The paying wallet has insufficient USDC on Base.',
-  invalid_exact_evm_payload_authorization_valid_after: 'The payment is not valid yet.',
+  invalid_exact_evm_payload_authorization_valid_after: `The payment is not valid yet: ${CLOCK}.`,
   invalid_exact_evm_payload_authorization_valid_before:
-    'The payment has expired or would expire before the work is done: sign one valid for longer.',
+    'The payment has expired or would expire before the work is done: sign one valid for longer, ' +
+    `and ${CLOCK}.`,
   invalid_exact_evm_signature: 'The signature does not match the paying wallet.',
   permit2_allowance_required:
     'The wallet has not approved Permit2: approve it, or sign the permit that the offer asks for.',
   permit2_insufficient_balance: 'The paying wallet has insufficient USDC on Base.',
-  permit2_deadline_expired: 'The payment has expired: sign one valid for longer.',
+  permit2_deadline_expired: `The payment has expired: sign one valid for longer, and ${CLOCK}.`,
   invalid_permit2_signature: 'The signature does not match the paying wallet.',
   permit2_simulation_failed:
     'The permit cannot be settled: it may have been used, or canceled. Sign another one.',
@@ -19,7 +23,7 @@ const REASON_TEXTS: Readonly<Record<string, string>> = {
     'Other calls of this wallet are not paid yet: retry when they end, or pay by credits.',
   credits_required: 'This payer must pay before the work: buy credits, which pay for usage.',
   no_matching_payment_requirements: 'The payment does not match this offer.',
-  authorization_lives_too_long: 'The payment is valid for too long: use the validity of the offer.',
+  authorization_lives_too_long: `The payment is valid for longer than offered: ${CLOCK}.`,
   invalid_challenge: 'The payment answers no challenge of this hub: sign the enclosed one.',
   payment_deposited:
     'The payment bought nothing and was returned: it is credits of the paying wallet’s key.',

@@ -1,9 +1,13 @@
 import { existsSync } from 'node:fs'
+import { clockLeadMs } from '../../../core/client/index.ts'
 import { type Context, isSandbox } from '../context.ts'
 import { Failure, toFailure } from '../failure.ts'
 import { isReadableByOthers } from '../files.ts'
 import { dollars } from '../terminal.ts'
 import { walletFile } from '../wallet.ts'
+
+/** Difference of the clocks from which on payments may be refused. */
+const MAX_CLOCK_DIFFERENCE_MS = 30_000
 
 interface Check {
   readonly name: string
@@ -14,9 +18,10 @@ interface Check {
 /** Checks everything that a call needs and reports what is missing. */
 export async function doctor(context: Context): Promise<void> {
   const { terminal } = context
-  const hub = await hubCheck(context)
+  const { hub, leadMs } = await hubCheck(context)
   const checks: Check[] = [hub]
   if (hub.ok) {
+    if (leadMs !== undefined) checks.push(clockCheck(leadMs))
     checks.push(await keyCheck(context), await mcpCheck(context))
     checks.push(await walletCheck(context))
   }
@@ -36,14 +41,32 @@ export async function doctor(context: Context): Promise<void> {
   }
 }
 
-async function hubCheck({ client, hub }: Context): Promise<Check> {
+interface HubCheck {
+  readonly hub: Check
+  /** Milliseconds by which this machine's clock is ahead of the hub's. */
+  readonly leadMs?: number | undefined
+}
+
+async function hubCheck({ client, hub }: Context): Promise<HubCheck> {
   try {
-    const { body } = await client().send('/health')
-    const kind = body['sandbox'] === true ? 'a sandbox' : 'real money'
-    return { name: 'hub', ok: true, detail: `${hub}, version ${String(body['version'])}, ${kind}` }
+    const response = await client().send('/health')
+    const { version, sandbox } = response.body
+    const kind = sandbox === true ? 'a sandbox' : 'real money'
+    const detail = `${hub}, version ${String(version)}, ${kind}`
+    return { hub: { name: 'hub', ok: true, detail }, leadMs: clockLeadMs(response) }
   } catch (error) {
-    return { name: 'hub', ok: false, detail: describeError(error) }
+    return { hub: { name: 'hub', ok: false, detail: describeError(error) } }
   }
+}
+
+/** Compares the clocks, because payments are valid from and until an instant. */
+function clockCheck(leadMs: number): Check {
+  const difference = Math.abs(leadMs)
+  if (difference <= MAX_CLOCK_DIFFERENCE_MS) {
+    return { name: 'clock', ok: true, detail: 'that of the hub' }
+  }
+  const place = `${Math.round(difference / 1_000)} s ${leadMs > 0 ? 'ahead of' : 'behind'} the hub`
+  return { name: 'clock', ok: false, detail: `${place}: set it, or payments will be refused` }
 }
 
 async function keyCheck({ client, store }: Context): Promise<Check> {

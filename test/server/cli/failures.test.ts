@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { generatePrivateKey } from 'viem/accounts'
-import { HubError } from '../../../core/client/index.ts'
+import { HubError, PaymentTermsError } from '../../../core/client/index.ts'
 import { toFailure } from '../../../server/cli/failure.ts'
 import { listenOnLoopback } from '../../support/loopback.ts'
 import { useHub } from '../../support/suite.ts'
@@ -45,7 +45,7 @@ describe('hub, on failure,', function () {
       const { exit, err } = await bea.hub(['topup', '5'])
       expect(exit).to.equal(3)
       expect(err)
-        .to.match(/There is no terminal to ask/)
+        .to.match(/in test USDC from 0x\w+ to .* There is no terminal to ask/)
         .and.match(/--yes/)
       expect(await bea.json('balance')).to.include({ balance_microdollars: 0 })
     })
@@ -205,6 +205,30 @@ describe('hub, on failure,', function () {
       expect(failure?.details, 'as the hub says, not the service').to.include({
         charged_microdollars: 500,
       })
+    })
+
+    it('with a hint at the clock for an offer that has expired by it', () => {
+      const failure = toFailure(new PaymentTermsError('timeout'))
+      expect(failure).to.include({ kind: 'error', code: 'upstream_payment_terms' })
+      expect(failure?.hint).to.include('hub doctor')
+      expect(toFailure(new PaymentTermsError('above_max'))).to.include({ kind: 'declined' })
+    })
+
+    it('in hub doctor if the clock differs from that of the hub', async () => {
+      let late = 0
+      const server = createServer((_, response) => {
+        response.setHeader('Date', new Date(Date.now() + late).toUTCString())
+        response.setHeader('Content-Type', 'application/json').end('{"sandbox":true}')
+      })
+      const port = await listenOnLoopback(server)
+      const cid = user({ HUB_BASE_URL: `http://127.0.0.1:${port}` })
+      const clock = async () => (await cid.hub(['doctor'])).out.match(/. clock.*/)?.[0]
+      expect(await clock()).to.equal('✓ clock  that of the hub')
+      late = 600_000
+      expect(await clock()).to.match(/^✗ clock {2}\d+ s behind the hub: set it,/)
+      late = -600_000
+      expect(await clock()).to.match(/^✗ clock {2}\d+ s ahead of the hub: set it,/)
+      server.close()
     })
 
     it('without showing a key in any message', async () => {
