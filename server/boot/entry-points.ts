@@ -92,12 +92,12 @@ const cliCommandOf = ({ cliCommand, baseUrl, version }: HubOptions): string =>
 
 /** MCP endpoint, whose paid tools make the same calls as the proxy. */
 function createMcp(core: Core, options: HubOptions, callDeps: CallDeps, services: SharedServices) {
-  const { baseUrl, mcpUrl, mcpOrigins, version } = options
+  const { baseUrl, mcpUrl, mcpOrigins, version, sandbox } = options
   const cliCommand = () => cliCommandOf(options)
   return mcpEntry({
     ...core,
     ...services,
-    tools: hubTools({ ...core, ...services, callDeps, baseUrl, cliCommand }),
+    tools: hubTools({ ...core, ...services, callDeps, baseUrl, cliCommand, sandbox }),
     toolsOf: endpointTools({ ...core, callDeps }),
     originPolicy: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
     version,

@@ -1,5 +1,5 @@
 import { type Context, clientWithKey } from '../context.ts'
-import { dollars, table } from '../terminal.ts'
+import { dollars, stripControls, table } from '../terminal.ts'
 
 interface Spending {
   readonly calls: number
@@ -20,8 +20,15 @@ interface Balance {
     readonly services: readonly string[] | null
   } | null
   readonly rate_limit: { readonly tier: string; readonly requests_per_minute: number }
-  readonly free_calls: readonly { readonly service: string; readonly remaining: number }[]
+  readonly free_calls: readonly FreeCalls[]
   readonly spending: { readonly by_service: readonly (Spending & { readonly service: string })[] }
+}
+
+interface FreeCalls {
+  readonly service: string
+  readonly remaining: number
+  /** Unit of a metered price; missing for calls. */
+  readonly unit?: string
 }
 
 export async function balance(context: Context): Promise<void> {
@@ -41,8 +48,10 @@ function formatBalance(balance: Balance): string[] {
     `limit     ${rate.requests_per_minute} requests a minute (${rate.tier})`,
   ]
   if (free.length > 0) {
-    const left = free.map(({ service, remaining }) => `${service} ${remaining}`)
-    lines.push(`free      ${left.join(', ')} calls left this month`)
+    const left = free.map(({ service, remaining, unit = 'calls' }) =>
+      stripControls(`${service} ${remaining} ${unit}`),
+    )
+    lines.push(`free      ${left.join(', ')} left this month`)
   }
   const limits = balance.key_limits && formatLimits(balance.key_limits)
   if (limits) lines.push(`limits    ${limits}`)

@@ -22,6 +22,7 @@ export interface ServiceInfo {
   readonly provider: string
   readonly category: string
   readonly free_calls_per_month: number
+  readonly free_units_per_month?: Readonly<Record<string, number>>
   readonly uptime_percentage: number | null
   readonly average_latency_ms: number | null
   readonly endpoints: readonly Endpoint[]
@@ -52,7 +53,7 @@ function formatService(service: ServiceInfo): string {
   const facts = [
     `by ${service.provider}`,
     service.category,
-    `${service.free_calls_per_month} free calls a month`,
+    ...freeQuotas(service),
     uptime === null ? 'no traffic yet' : `${uptime} % up`,
     ...(latency === null ? [] : [`${latency} ms`]),
   ]
@@ -66,6 +67,13 @@ function formatService(service: ServiceInfo): string {
     ...(example ? ['', `Call it: ${exampleCall(service.slug, example)}`] : []),
     'Full schemas: --json.',
   ].join('\n')
+}
+
+/** `15 free calls a month`, and the free units of metered prices; zero calls only if alone. */
+function freeQuotas({ free_calls_per_month: calls, free_units_per_month = {} }: ServiceInfo) {
+  const units = Object.entries(free_units_per_month)
+  const quotas = units.map(([unit, count]) => `${count} free ${unit} a month`)
+  return calls > 0 || units.length === 0 ? [`${calls} free calls a month`, ...quotas] : quotas
 }
 
 /** `≤ 0.01 USD`, or `≤ 0.05 USD, 0.002 USD for 1000 tokens`. */

@@ -23,7 +23,8 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
   const sandbox = await isSandbox(context)
   const wallet = await requireWallet(context, sandbox, flags.keystore)
   const { address } = wallet.account
-  await requireConsent(context, `Pay ${dollars(amount)} in USDC on Base from ${address} to ${hub}?`)
+  const token = sandbox ? 'test USDC' : 'USDC on Base'
+  await requireConsent(context, `Pay ${dollars(amount)} in ${token} from ${address} to ${hub}?`)
   const paying = client({ apiKey, wallet })
   if (sandbox) await requestTestMoney(context, apiKey, amount, address)
   const purchaseId = flags.purchaseId ?? newIdempotencyKey()

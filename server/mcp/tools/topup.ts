@@ -5,7 +5,7 @@ import { dollars, MIN_TOP_UP, type Micros } from '../../../core/money.ts'
 import type { Offers } from '../../../core/payments/receiving/offers.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { AccountStatus } from '../../../core/usage/account-status.ts'
-import { MAX_PURCHASE_MICROS, purchaseTerms } from '../../rest/account/credits.ts'
+import { MAX_PURCHASE_MICROS, purchaseTerms, topupCommand } from '../../rest/account/credits.ts'
 import { parseDollars } from '../dollars.ts'
 import { invalidArgumentsResult, jsonResult } from '../results.ts'
 import { type AnyTool, defineTool, READ_ONLY, type ToolContext } from '../tool.ts'
@@ -17,9 +17,13 @@ export interface TopupDeps {
   readonly clock: Clock
   readonly baseUrl: () => string
   readonly cliCommand: () => string
+  readonly sandbox: boolean
 }
 
 const DEFAULT = dollars(MIN_TOP_UP)
+/** The wallet of the command line and the key are the user's own: another key is another purse. */
+const CLI_NEEDS = 'HUB_API_KEY set to this key, and a wallet created by the command "register"'
+const SANDBOX = 'Test money only: never pay this offer with a wallet that has real USDC.'
 
 /** `hub_topup`: explains how to buy credits. It buys none; a person or a wallet must pay. */
 export const topupTool = (deps: TopupDeps): AnyTool =>
@@ -54,7 +58,7 @@ export const topupTool = (deps: TopupDeps): AnyTool =>
   })
 
 async function instructions(
-  { offers, accountStatus, clock, baseUrl, cliCommand }: TopupDeps,
+  { offers, accountStatus, clock, baseUrl, cliCommand, sandbox }: TopupDeps,
   amount: Micros,
   { caller }: ToolContext,
 ): Promise<JsonObject> {
@@ -65,16 +69,20 @@ async function instructions(
   const value = dollars(amount)
   const order = { amount_usd: value, key_id: caller.keyId, purchase_id: name }
   const page = `${base}/topup?${new URLSearchParams(order).toString()}`
-  const command = `${cliCommand()} topup ${value}`
+  const command = topupCommand(cliCommand(), { amount, baseUrl: base, purchaseId: name }).join(' ')
   return {
     amount_usd: value,
     min_usd: DEFAULT,
     balance_usd: dollars(await accountStatus.spendable(caller, clock.now())),
     key_id: caller.keyId,
     purchase_id: name,
+    ...(sandbox && { sandbox: SANDBOX }),
     options: {
-      browser: { url: page, for: 'a person with a wallet: show the link' },
-      cli: { command, needs: 'USDC on Base in the wallet of the command line' },
+      browser: {
+        url: page,
+        for: sandbox ? 'a person: a test wallet pays' : 'a person with a wallet: show the link',
+      },
+      cli: { command, needs: `${CLI_NEEDS}${sandbox ? '' : ' that has USDC on Base'}` },
       x402: {
         method: 'POST',
         url,
@@ -85,8 +93,9 @@ async function instructions(
       },
     },
     tell_user:
-      `To add ${value} USD of credits open ${page} with a wallet that has USDC on Base, or run ` +
-      `"${command}".`,
+      `To add ${value} USD of ${sandbox ? 'test credits' : 'credits'} open ${page}` +
+      `${sandbox ? '' : ' with a wallet that has USDC on Base'}, or set HUB_API_KEY to this key ` +
+      `and run "${command}".`,
     after_payment: 'hub_balance shows the credits when the payment has settled.',
     warning: 'Do not send a plain transfer: only these options add credits. Use one, once.',
   }

@@ -5,7 +5,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import type { KeyCredits } from '../../../core/identity/main-keys.ts'
 import { uuidv7 } from '../../../core/ids.ts'
-import { json, MIN_TOP_UP, type Micros, micros } from '../../../core/money.ts'
+import { dollars, json, MIN_TOP_UP, type Micros, micros } from '../../../core/money.ts'
 import { acceptPayment } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
 import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
@@ -25,6 +25,23 @@ import { BALANCE, readBalances } from './key-account.ts'
 
 export const MAX_PURCHASE_MICROS = micros(10_000_000_000)
 const OFFER_TIMEOUT_SECONDS = 300
+
+interface Topup {
+  /** Microdollars. */
+  readonly amount: bigint
+  readonly baseUrl: string
+  readonly purchaseId: string
+}
+
+/** Command line that makes a purchase once, in parts that belong together. Pays for its own key. */
+export const topupCommand = (
+  cliCommand: string,
+  { amount: credits, baseUrl, purchaseId }: Topup,
+): readonly string[] => [
+  `${cliCommand} topup ${dollars(credits)}`,
+  `--hub ${baseUrl}`,
+  `--purchase-id ${purchaseId}`,
+]
 
 const amount = z.int().min(0).meta({ description: 'Microdollars: 1,000,000 = 1 USD.' })
 

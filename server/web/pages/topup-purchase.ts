@@ -2,7 +2,7 @@ import type { MainKey } from '../../../core/identity/main-keys.ts'
 import { dollars } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import type { RecentPurchase } from '../../../core/payments/receiving/recent-purchases.ts'
-import { isCredited } from '../../rest/account/credits.ts'
+import { isCredited, topupCommand } from '../../rest/account/credits.ts'
 import { copyableText } from '../code-tabs.ts'
 import { documentPath } from '../documents-table.ts'
 import { form } from '../form.ts'
@@ -147,11 +147,7 @@ export interface OtherWays {
 /** Other ways to pay: on a phone, on another device and on the command line. */
 export function otherWays(purchase: Purchase, { baseUrl, command, sandbox }: OtherWays): Html {
   const url = `${baseUrl}${purchasePath(purchase)}`
-  const topup = [
-    `${command} topup ${dollars(purchase.amount)}`,
-    `--hub ${baseUrl}`,
-    `--purchase-id ${purchase.purchaseId}`,
-  ].join(' \\\n  ')
+  const topup = topupCommand(command, { ...purchase, baseUrl }).join(' \\\n  ')
   return html`<div class="columns"><section><h2>Wallet on a phone</h2>${
     !sandbox &&
     html`<p>On this phone, open this page in your wallet app:</p><ul>${Object.entries(

@@ -75,6 +75,12 @@ describe('hub', function () {
       expect((await ada.hub(['call', 'weather'])).exit).to.equal(1)
     })
 
+    it('and shows free calls and free units by name', async () => {
+      const { out } = await ada.hub(['balance'])
+      expect(out).to.match(/free +.*analysis \d+ calls,.* echo \d+ words.* left this month/)
+      expect((await ada.hub(['show', 'echo'])).out).to.match(/ · \d+ free words a month · /)
+    })
+
     it('and shows the history in pages', async () => {
       const first = await ada.json('history', '--limit', '2')
       expect(first['data']).to.have.length(2)
@@ -164,7 +170,7 @@ describe('hub', function () {
       await eve.json('register')
       const no = await eve.typed(['topup', '5'], 'n\n')
       if (!no) return this.skip()
-      expect(no.out).to.match(/Pay \$5\.00 in USDC on Base from 0x\w+ .*\[y\/N\]/)
+      expect(no.out).to.match(/Pay \$5\.00 in test USDC from 0x\w+ .*\[y\/N\]/)
       expect(no.exit).to.equal(3)
       const yes = await eve.typed(['topup', '5'], 'y\n')
       expect(yes?.out).to.match(/Bought \$5\.00 of credits/)

@@ -257,11 +257,23 @@ describe('the tools of the hub', () => {
       expect(limited.data['key_limits']).to.include({ max_call_usd: '0.0001' })
     })
 
+    it('explain in a sandbox that only test money pays', async () => {
+      const { data } = await call('hub_topup')
+      expect(data['sandbox']).to.match(/^Test money only: never pay .* real USDC\.$/)
+      expect(data['tell_user']).to.match(/^To add 5\.00 USD of test credits open http[^ ]+, or set/)
+      expect(JSON.stringify(data['options'])).to.not.include('USDC on Base')
+    })
+
     it('explain a top-up that a wallet can pay once', async () => {
       const { data } = await call('hub_topup', { amount_usd: 5 })
       const { browser, cli, x402 } = data['options'] as Record<string, Json>
       expect(browser!['url']).to.match(/^http:.*\/topup\?amount_usd=5.00&key_id=/)
-      expect(cli!['command']).to.match(/^npx http:.*\.tgz topup 5\.00$/)
+      const purchase = (x402 as { body: Json }).body['purchase_id'] as string
+      const flags = `topup 5.00 --hub ${hub().url} --purchase-id ${purchase}`
+      expect(cli!['command'], 'buys once, whichever option is used')
+        .to.match(/^npx http:.*\.tgz topup/)
+        .and.satisfy((command: string) => command.endsWith(flags))
+      expect(cli!['needs'], 'credits of this key').to.include('HUB_API_KEY set to this key')
       const account = privateKeyToAccount(generatePrivateKey())
       await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('5') })
       const { url, body } = x402 as { url: string; body: Json }
