@@ -1,4 +1,5 @@
-import { createHash, randomFillSync } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
+import { sha256 } from './crypto/sha256.ts'
 
 const randomPool = Buffer.alloc(8_192)
 let poolOffset = randomPool.length
@@ -37,7 +38,7 @@ export function uuidv7(ms: number): string {
 
 /** Derives a UUID version 7 from `instant` and `seed`: a fact observed twice gets the same id. */
 export function derivedUuid(instant: Date, seed: string): string {
-  const bytes = Buffer.from(createHash('sha256').update(seed).digest().subarray(0, 16))
+  const bytes = Buffer.from(sha256(seed).subarray(0, 16))
   bytes.writeUIntBE(instant.getTime(), 0, 6)
   return formatUuid(bytes)
 }

@@ -1,4 +1,4 @@
-import { createHash, verify } from 'node:crypto'
+import { verify } from 'node:crypto'
 import {
   type FieldOccurrence,
   SignatureError,
@@ -9,6 +9,7 @@ import {
 import type { Pool } from 'pg'
 import { isInnerList, parseDictionary, parseItem, Token } from 'structured-headers'
 import type { Clock } from '../clock.ts'
+import { sha256 } from '../crypto/sha256.ts'
 import type { HeaderValues } from '../egress/headers.ts'
 import type { Egress } from '../egress/http.ts'
 import type { Log } from '../log.ts'
@@ -130,7 +131,7 @@ export class AgentVerifier {
   /** Stores a nonce after the signature was verified, so that only agents can add rows. */
   async #useNonce({ keyid, nonce, expires }: SignatureParameters) {
     const { pool, log } = this.#deps
-    const id = createHash('sha256').update(`${keyid}:${nonce}`).digest()
+    const id = sha256(`${keyid}:${nonce}`)
     try {
       const { rowCount } = await pool.query({ ...USE_NONCE, values: [id, expires] })
       return rowCount === 1 ? undefined : 'nonce_used'

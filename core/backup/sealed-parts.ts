@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip } from 'node:zlib'
@@ -21,7 +21,7 @@ export interface PartStore {
 /** Compressed bytes of a part; a part is held in memory. */
 const PART_BYTES = 16 * 1_048_576
 
-const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+const sha256 = (bytes: Buffer): string => hash('sha256', bytes, 'hex')
 
 /**
  * Compresses and encrypts an archive, and stores it in parts.

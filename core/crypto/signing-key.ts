@@ -1,8 +1,8 @@
 import {
-  createHash,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
+  hash,
   hkdfSync,
   type KeyObject,
   randomUUID,
@@ -90,9 +90,7 @@ export const toJwk = (kid: string, publicKey: Buffer): Jwk => ({
 
 /** Returns the JWK thumbprint (RFC 7638) of an Ed25519 public key. @param x in base64url */
 export const thumbprintOf = (x: string): string =>
-  createHash('sha256')
-    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
-    .digest('base64url')
+  hash('sha256', JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }), 'base64url')
 
 /** Derives a 32-byte secret for a purpose (HKDF, RFC 5869). */
 export const deriveSecret = (material: Buffer, purpose: string): Buffer =>

@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
+import { sha256 } from '../crypto/sha256.ts'
 import { prefixedId } from '../ids.ts'
 import { highestRole, type Role, rolesSql } from './roles.ts'
 import type { KeyManager } from './sub-keys.ts'
@@ -54,7 +55,7 @@ const AGENT_MAX = 200
 /** Maximum per person; beyond it, the least recently used end. */
 const SESSIONS_MAX = 50
 
-export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest()
+export const hashToken = (token: string): Buffer => sha256(token)
 
 /**
  * Opens a session, in the transaction of `client`.

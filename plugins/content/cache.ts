@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Database, PageRule, PricedPage } from 'agenthub/plugin'
 import { isDoubtful, type PageReading } from './page.ts'
 import { type PageVersion, tagOf } from './versions.ts'
@@ -105,6 +105,4 @@ const FORM = 3
 
 /** Returns the cache key: form, URL and reading options. */
 const cacheKey = (url: string, { waitFor, exclude, fast }: PageRule): Buffer =>
-  createHash('sha256')
-    .update(JSON.stringify([FORM, url, waitFor, exclude, fast]))
-    .digest()
+  hash('sha256', JSON.stringify([FORM, url, waitFor, exclude, fast]), 'buffer')

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Article } from './extract/index.ts'
 
 /** Version of a page: equal tags mean equal articles. */
@@ -21,7 +21,7 @@ export interface Condition {
 const TAG_LENGTH = 27
 
 export const tagOf = (article: Article): string =>
-  createHash('sha256').update(JSON.stringify(article)).digest('base64url').slice(0, TAG_LENGTH)
+  hash('sha256', JSON.stringify(article), 'base64url').slice(0, TAG_LENGTH)
 
 const ofTags = (etags: readonly string[], isHttp: boolean): Condition => ({
   etags,

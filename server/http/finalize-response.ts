@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
@@ -32,7 +32,7 @@ export const finalizeResponse: Middleware = async (ctx, next) => {
   if (coding === undefined && !isTagged) return
   const bytes = bytesOf(body)
   if (isTagged) {
-    const tag = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
+    const tag = hash('sha256', bytes, 'base64url').slice(0, 27)
     ctx.set('ETag', coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`)
     if (matchesTag(ctx.get('If-None-Match'), tag)) return notModified(ctx)
   }

@@ -1,6 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { z } from 'zod'
+import { sha256 } from '../../core/crypto/sha256.ts'
 import { Fault } from '../../core/errors.ts'
 import type { AnyService } from '../../core/plugin/index.ts'
 import { cachedFor } from '../../core/runtime/cache.ts'
@@ -75,5 +76,3 @@ const LOOPBACK = /^(::ffff:)?127(\.\d{1,3}){3}$|^::1$/
 
 /** Compares digests, so that timing reveals nothing about the token. */
 const equalDigests = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
-
-const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()

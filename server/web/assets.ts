@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
 export interface Asset {
@@ -19,8 +19,8 @@ function registerAsset(file: URL): string {
   const name = file.pathname.slice(file.pathname.lastIndexOf('/') + 1)
   const [stem, extension] = name.split('.') as [string, keyof typeof TYPES]
   const bytes = extension === 'js' ? linkModules(readFileSync(file, 'utf8')) : readFileSync(file)
-  const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 12)
-  const path = `/assets/${stem}.${hash}.${extension}`
+  const version = hash('sha256', bytes, 'base64url').slice(0, 12)
+  const path = `/assets/${stem}.${version}.${extension}`
   assets.set(path, { type: TYPES[extension], bytes })
   return path
 }

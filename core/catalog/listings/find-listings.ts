@@ -8,7 +8,6 @@ export interface Listing {
   readonly id: string
   readonly url: string
   readonly method: ListingMethod
-  readonly origin: string
   readonly host: string
   readonly name: string
   readonly description: string
@@ -49,8 +48,8 @@ export interface Listing {
   readonly paidMs: number | null
 }
 
-const LISTING_COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description,
-  l.category, l.tags, hub.shown_provider(l) AS provider, l.scheme, l.network, l.asset,
+const LISTING_COLUMNS = `l.id, l.url, l.method, l.host, l.name, l.description, l.category,
+  l.tags, hub.shown_provider(l) AS provider, l.scheme, l.network, l.asset,
   l.pay_to AS "payTo", l.price, l.payable,
   l.offers, l.input_schema AS "inputSchema", l.output_schema AS "outputSchema", l.state, l.reason,
   l.first_seen_at AS "firstSeenAt", l.listed_at AS "listedAt",

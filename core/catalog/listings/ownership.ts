@@ -43,23 +43,6 @@ export async function recordHostOwner(
   )
 }
 
-export interface HostOwner {
-  readonly principal: string
-  readonly method: ProofMethod
-  readonly provenAt: Date
-  readonly optedOutAt: Date | null
-  readonly reason: string | null
-}
-
-export async function findHostOwner(pool: Pool, host: string): Promise<HostOwner | undefined> {
-  const { rows } = await pool.query<HostOwner>(
-    `SELECT principal, method, proven_at AS "provenAt", opted_out_at AS "optedOutAt",
-       opt_out_reason AS reason FROM hub.listing_owner WHERE host = $1`,
-    [host],
-  )
-  return rows[0]
-}
-
 /**
  * Removes all listings of a host from the catalog, or restores them. Removed listings stay as
  * tombstones, so that no source lists them again.

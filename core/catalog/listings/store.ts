@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ClientBase, Pool } from 'pg'
 import { base62 } from '../../ids.ts'
 import type { Micros } from '../../money.ts'
@@ -47,7 +47,7 @@ export type Rank = (typeof RANK)[keyof typeof RANK]
 
 /** Derives the id of a resource: the same for every source, also after a removal. */
 export function listingId(method: ListingMethod, url: string): string {
-  const digest = createHash('sha256').update(`${method} ${url}`).digest('hex')
+  const digest = hash('sha256', `${method} ${url}`, 'hex')
   return `ext_${base62(BigInt(`0x${digest.slice(0, 32)}`), 22)}`
 }
 

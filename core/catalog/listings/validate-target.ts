@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 import type { Egress } from '../../egress/http.ts'
+import type { TargetRules } from '../../egress/target.ts'
 import { decimal } from '../../money.ts'
 import { imitatesPlatform } from '../review/impersonation.ts'
-import { canonicalUrl, type UrlRules } from './discovery/canonical-url.ts'
+import { canonicalUrl } from './discovery/canonical-url.ts'
 import { listingCandidate, type ResourceDescription } from './discovery/normalize.ts'
 import type { OfferCheck } from './discovery/offers.ts'
 import type { ListingTarget } from './discovery/read-origin.ts'
@@ -15,7 +16,7 @@ export interface ListingDeps {
   readonly pool: Pool
   readonly egress: Egress
   readonly robots: Robots
-  readonly rules: UrlRules
+  readonly rules: TargetRules
   /** True if the hub pays metered prices. @defaultValue false */
   readonly buysMetered?: boolean
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Candidate } from './check-draft.ts'
 import { spreadSellers, withoutImitations } from './fair-order.ts'
 import { createMatcher } from './match.ts'
@@ -144,7 +144,7 @@ function featureNewListing(
   if (eligible.length === 0 || ranked.slice(0, FEATURED_INDEX + 1).some(isNew)) return [...ranked]
   if (ranked[FEATURED_INDEX]!.candidate.exact) return [...ranked]
   const lotteryNumber = ({ candidate }: ScoredCandidate) =>
-    createHash('sha256').update(`${day.toISOString()} ${text} ${candidate.id}`).digest('hex')
+    hash('sha256', `${day.toISOString()} ${text} ${candidate.id}`, 'hex')
   const [winner] = eligible.toSorted((a, b) => (lotteryNumber(a) < lotteryNumber(b) ? -1 : 1))
   const others = ranked.filter((hit) => hit !== winner)
   return [

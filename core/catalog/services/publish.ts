@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import { canonicalJson } from '../../crypto/canonical-json.ts'
 import { inTransaction } from '../../db/transaction.ts'
@@ -82,7 +82,7 @@ export const digestOf = (service: AnyService): string => {
   ])
   const free = freeUnitsPerMonth ? [freeCallsPerMonth, freeUnitsPerMonth] : freeCallsPerMonth
   const content = JSON.stringify([name, category, summary, provider, free, routes])
-  return createHash('sha256').update(content).digest('hex')
+  return hash('sha256', content, 'hex')
 }
 
 /** Writes a service and new price versions to the catalog. @throws Error if the slug is taken */

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { elapsedMs } from '../../clock.ts'
+import { sha256 } from '../../crypto/sha256.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import { PendingTasks } from '../../runtime/pending-tasks.ts'
 import { type Hex, USDC_BASE } from '../chain/asset.ts'
@@ -193,5 +193,3 @@ const toTransaction = ({ nonce, hash, raw }: TransactionRow): SignedTransaction 
   hash,
   raw: `0x${raw.toString('hex')}`,
 })
-
-const sha256 = (payment: string): Buffer => createHash('sha256').update(payment).digest()

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Address, Hex, LocalAccount } from 'viem'
 import { systemClock } from '../../clock.ts'
 import { methodOf } from '../../egress/egress.ts'
@@ -132,7 +132,7 @@ export async function signPayment(
       : `0x${randomBytes(32).toString('hex')}`,
   } = earlier ?? {}
   const header = await signHeader(account, terms, { from, to, value, validBefore, nonce })
-  const payloadHash: Hex = `0x${createHash('sha256').update(header.value).digest('hex')}`
+  const payloadHash: Hex = `0x${hash('sha256', header.value, 'hex')}`
   const isMaximum = terms.facilitator !== undefined
   return { header, from, to, value, isMaximum, nonce, validBefore, payloadHash }
 }

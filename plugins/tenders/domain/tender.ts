@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Amount, Buyer, Deadline, Lot, Notice, Place } from '../model.ts'
 import { type Award, awardOf, type LotAward, outcomesOf, resultsOf } from './awards.ts'
 import { countriesOf, titleOf } from './build-change.ts'
@@ -111,7 +111,7 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
   const state = stateOf(base, notices, lots)
   const title = titleOf(base)
   return {
-    id: createHash('sha256').update(first.notice.number).digest('hex').slice(0, 24),
+    id: hash('sha256', first.notice.number, 'hex').slice(0, 24),
     publication_number: head.number,
     notice_id: head.noticeId,
     version: head.version,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parse } from 'node:path'
 import type { Clock, Database } from 'agenthub/plugin'
 import type { Notice } from '../model.ts'
@@ -109,8 +109,7 @@ function noticesIn(file: string, content: Buffer): Content[] {
   }
 }
 
-const hashOf = (content: Uint8Array | string): Buffer =>
-  createHash('sha256').update(content).digest()
+const hashOf = (content: Uint8Array | string): Buffer => hash('sha256', content, 'buffer')
 
 /** Dates of a folder are checked against the requested day instead. */
 const ANY_TIME = new Date('9000-01-01T00:00:00Z')

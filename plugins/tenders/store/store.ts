@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Clock, Database } from 'agenthub/plugin'
 import type { Notice } from '../model.ts'
 import { readNotice } from '../parse/notice.ts'
@@ -53,7 +53,7 @@ async function accept(
   clock: Clock,
   { xml, number, file, snapshot }: ReceivedDocument,
 ): Promise<StoreOutcome> {
-  const sha256 = createHash('sha256').update(xml).digest()
+  const sha256 = hash('sha256', xml, 'buffer')
   const from = { sha256, snapshot, file, at: clock.now() }
   try {
     const read = readOrRefuse(xml, number, clock.now())

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
+import { sha256 } from '../../../core/crypto/sha256.ts'
 import { Fault } from '../../../core/errors.ts'
 import type { KeyCredits } from '../../../core/identity/main-keys.ts'
 import { uuidv7 } from '../../../core/ids.ts'
@@ -149,7 +149,7 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
     if (!known || isClosed(known)) throw await refuse('payment_required')
     return repeatReply(deps, order, known) // avoids a second payment after a lost response
   }
-  const requestHash = createHash('sha256').update(`${buyer.keyId}\n${amount}`).digest()
+  const requestHash = sha256(`${buyer.keyId}\n${amount}`)
   const payee = buyer.credits.code
   const bought = { id, purpose: 'credits', requestHash, payee, commissionBps: 0 } as const
   const { payment } = order

@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import {
-  canonicalOrigin,
-  type UrlRules,
-} from '../../../core/catalog/listings/discovery/canonical-url.ts'
+import { canonicalOrigin } from '../../../core/catalog/listings/discovery/canonical-url.ts'
 import {
   findProof,
   PROOF_FILE,
@@ -10,13 +7,13 @@ import {
   PROOF_NAME,
 } from '../../../core/catalog/listings/find-proof.ts'
 import {
-  findHostOwner,
   type OwnershipDeps,
   proofTokens,
   recordHostOwner,
   setOptOut,
 } from '../../../core/catalog/listings/ownership.ts'
 import { REASONS } from '../../../core/catalog/listings/reasons.ts'
+import type { TargetRules } from '../../../core/egress/target.ts'
 import { Fault } from '../../../core/errors.ts'
 import { plainText } from '../fields.ts'
 import { inputFault } from '../input-errors.ts'
@@ -48,7 +45,7 @@ const OptOut = z.strictObject({
 const OptedOut = z.object({ host: z.string(), opted_out: z.boolean(), listings: z.int() })
 
 export const ownershipRoutes = (
-  deps: OwnershipDeps & { readonly rules: UrlRules },
+  deps: OwnershipDeps & { readonly rules: TargetRules },
 ): readonly AnyRoute[] => [
   route('POST /v1/listings/ownership', {
     summary: 'Returns how to prove ownership of a host, and checks for the proof.',
@@ -84,19 +81,15 @@ export const ownershipRoutes = (
       const [principal = ''] = ownerOf(request)
       const { opted_out: out, reason } = request.body
       const { hostname: host } = new URL(parseOrigin(request.body.host, deps.rules, '/host'))
-      const owner = await findHostOwner(deps.pool, host)
-      const changed =
-        owner?.principal === principal
-          ? await setOptOut(deps.pool, { host, principal }, { out, reason })
-          : undefined
-      if (changed === undefined) throw new Fault('ownership_required')
-      return { body: { host, opted_out: out, listings: changed } }
+      const listings = await setOptOut(deps.pool, { host, principal }, { out, reason })
+      if (listings === undefined) throw new Fault('ownership_required')
+      return { body: { host, opted_out: out, listings } }
     },
   }),
 ]
 
 /** @throws Fault `validation_failed` if the hub must not call this host */
-export function parseOrigin(text: string, rules: UrlRules, path: string): string {
+export function parseOrigin(text: string, rules: TargetRules, path: string): string {
   const canonical = canonicalOrigin(text, rules)
   if (typeof canonical === 'string') throw inputFault(path, REASONS[canonical])
   return canonical.origin

@@ -163,7 +163,7 @@ interface NamedRow {
 }
 
 function normalized(row: IndexRow): NamedRow[] {
-  const result = normalizeRow(row)
+  const result = normalizeRow(row, {})
   if (!('candidate' in result)) return []
   const { candidate } = result
   return [{ resource: row.resource, id: listingId(candidate.method, candidate.url), candidate }]

@@ -1,8 +1,9 @@
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
+import type { TargetRules } from '../../../egress/target.ts'
 import { isJsonObject, type JsonObject, tryParseJson } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
-import { canonicalUrl, type UrlRules } from './canonical-url.ts'
+import { canonicalUrl } from './canonical-url.ts'
 import type { ListingTarget } from './read-origin.ts'
 
 const BYTES_MAX = 262_144
@@ -18,7 +19,7 @@ export async function readAgentFile(
   egress: Egress,
   uri: string,
   gateway: string,
-  rules: UrlRules,
+  rules: TargetRules,
 ): Promise<JsonObject | Reason> {
   if (uri.length > BYTES_MAX * 2) return 'too_large'
   if (uri.startsWith('data:')) return parseObject(inlineText(uri))

@@ -3,9 +3,6 @@ import { isPublicAddress } from '../../../egress/address.ts'
 import { isAllowedPort, parseTarget, portOf, type TargetRules } from '../../../egress/target.ts'
 import type { Reason } from '../reasons.ts'
 
-/** Rules of the egress. */
-export type UrlRules = TargetRules
-
 /** Names reserved by RFC 2606, 6761, 6762 and 8375, and `.internal`. */
 const RESERVED_NAME = new RegExp(
   '(?:^|\\.)(?:localhost|local|test|example|invalid|onion|internal|home\\.arpa|' +
@@ -19,7 +16,7 @@ const UNRESERVED_CHARACTER = /%(?:2[dD]|2[eE]|5[fF]|7[eE]|3\d|[46][1-9a-fA-F]|[5
  * default port, no empty query, no percent-encoding of letters, digits and `-._~` (RFC 3986 §6.2).
  * The order of the query is kept, because it may matter, and so are templates (`/weather/:city`).
  */
-export function canonicalUrl(text: unknown, rules: UrlRules = {}): { url: string } | Reason {
+export function canonicalUrl(text: unknown, rules: TargetRules): { url: string } | Reason {
   if (typeof text !== 'string' || text.trim() === '') return 'no_url'
   const isClean = text.length <= 2_048 && !/\p{Cc}|%[01][\da-f]|%7f/iu.test(text.trim())
   const url = isClean ? URL.parse(text.trim()) : null
@@ -52,7 +49,7 @@ function isPublicName(hostname: string): boolean {
 }
 
 /** Parses an origin: `https://api.acme.com`, or a bare host, which means https. */
-export function canonicalOrigin(text: unknown, rules: UrlRules = {}): { origin: string } | Reason {
+export function canonicalOrigin(text: unknown, rules: TargetRules): { origin: string } | Reason {
   const isBare = typeof text === 'string' && !text.includes('://')
   const scheme = isBare && rules.sandboxHosts?.has(text) ? 'http' : 'https'
   const full = isBare ? `${scheme}://${text}` : text

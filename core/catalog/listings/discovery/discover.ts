@@ -29,10 +29,9 @@ const RUN_BUDGET_MS = 200_000
 const DAY_SECONDS = 86_400
 
 /** Reads the indexes that are due, at the same time. A slow or failing one delays no other. */
-export async function discoverIndexes(deps: DiscoveryDeps, only?: string): Promise<void> {
+export async function discoverIndexes(deps: DiscoveryDeps): Promise<void> {
   const read = async (index: IndexSource): Promise<void> => {
-    const due = only === undefined ? await isDue(deps.pool, index.name) : only === index.name
-    if (due) await readDueIndex(deps, index)
+    if (await isDue(deps.pool, index.name)) await readDueIndex(deps, index)
   }
   await Promise.all(deps.settings.indexes.map(read))
 }

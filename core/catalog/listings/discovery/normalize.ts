@@ -1,9 +1,10 @@
+import type { TargetRules } from '../../../egress/target.ts'
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import { cleanText } from '../../../text.ts'
 import { imitatesPlatform } from '../../review/impersonation.ts'
 import type { Reason } from '../reasons.ts'
 import type { ListingCandidate, ListingMethod } from '../store.ts'
-import { canonicalUrl, type UrlRules } from './canonical-url.ts'
+import { canonicalUrl } from './canonical-url.ts'
 import { classify } from './categories.ts'
 import { cleanTags, nameOfUrl, storable } from './clean-text.ts'
 import { checkOffers } from './offers.ts'
@@ -32,7 +33,7 @@ export const SCHEMA_BYTES = 16_384
  * Normalizes a row of an index: CDP's format (`resource`, `accepts`, `extensions.bazaar`) and its
  * variants (`url`, a `resource` object, `metadata`, fields of x402 version 1). Pure.
  */
-export function normalizeRow(row: unknown, rules: UrlRules = {}): NormalizationResult {
+export function normalizeRow(row: unknown, rules: TargetRules): NormalizationResult {
   if (!isJsonObject(row)) return { reason: 'not_an_object' }
   const type = row['type']
   if (type !== undefined && type !== null && type !== 'http') return { reason: 'not_http' }

@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { sleep } from '../../../clock.ts'
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
+import type { TargetRules } from '../../../egress/target.ts'
 import { isJsonObject, tryParseJson } from '../../../json.ts'
 import { cleanText } from '../../../text.ts'
 import { RANK } from '../store.ts'
 import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
-import type { UrlRules } from './canonical-url.ts'
 import { importPage, type NormalizedRow } from './import.ts'
 import { type IndexPage, readPage } from './index-page.ts'
 import { type NormalizationResult, normalizeRow } from './normalize.ts'
@@ -23,7 +23,7 @@ export interface IndexSource {
 export interface ReadIndexDeps extends TimeBudget {
   readonly pool: Pool
   readonly egress: Egress
-  readonly rules: UrlRules
+  readonly rules: TargetRules
   /** Seconds from the end of one pass to the next. @defaultValue an hour */
   readonly againSeconds?: number
   /** Waits before a failed page is requested again, in ms. @defaultValue 1 s, 4 s */
@@ -111,7 +111,7 @@ async function endPass(
 
 /** Returns the place after a page, undefined after the last. @throws PageError if it is stuck */
 function nextPlace(place: IndexPlace, page: IndexPage): IndexPlace | undefined {
-  const last = createHash('sha256').update(JSON.stringify(page.rows)).digest('base64')
+  const last = hash('sha256', JSON.stringify(page.rows), 'base64')
   if (page.rows.length > 0 && last === place.last) {
     throw new PageError('The index returns the same page for every offset.')
   }
@@ -195,7 +195,7 @@ function retryAfterSeconds(value: string | string[] | undefined): number {
   return /^\d{1,5}$/.test(text) ? Number(text) : 30
 }
 
-function normalizedRow(raw: unknown, rules: UrlRules): NormalizedRow {
+function normalizedRow(raw: unknown, rules: TargetRules): NormalizedRow {
   const result = normalizeSafely(raw, rules)
   if ('candidate' in result) {
     const { method, url } = result.candidate
@@ -205,7 +205,7 @@ function normalizedRow(raw: unknown, rules: UrlRules): NormalizedRow {
 }
 
 /** A row that no check foresaw is refused alone. */
-function normalizeSafely(raw: unknown, rules: UrlRules): NormalizationResult {
+function normalizeSafely(raw: unknown, rules: TargetRules): NormalizationResult {
   try {
     return normalizeRow(raw, rules)
   } catch {
@@ -218,7 +218,5 @@ function refusedKey(raw: unknown): string {
   const named = isJsonObject(raw) ? (raw['resource'] ?? raw['url']) : undefined
   const text = cleanText(isJsonObject(named) ? named['url'] : named, 2_000)
   if (text !== '') return `refused ${text}`
-  return `refused #${createHash('sha256')
-    .update(JSON.stringify(raw) ?? '')
-    .digest('hex')}`
+  return `refused #${hash('sha256', JSON.stringify(raw) ?? '', 'hex')}`
 }

@@ -1,8 +1,9 @@
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
+import type { TargetRules } from '../../../egress/target.ts'
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import type { ListingMethod } from '../store.ts'
-import { canonicalUrl, type UrlRules } from './canonical-url.ts'
+import { canonicalUrl } from './canonical-url.ts'
 import { type ResourceDescription, readMethod, readSchemas, readUsage } from './normalize.ts'
 
 /** Resource that an origin claims to sell; its terms come from its own 402 response. */
@@ -42,7 +43,7 @@ const DOCUMENTS: readonly (readonly [path: string, read: DocumentReader])[] = [
 export async function readOrigin(
   egress: Egress,
   origin: string,
-  rules: UrlRules,
+  rules: TargetRules,
 ): Promise<OriginContents> {
   const documents: OriginDocument[] = []
   for (const [path, read] of DOCUMENTS) {
@@ -81,7 +82,7 @@ const NOT_JSON = 'is not a JSON object'
 function targetsOfOrigin(
   named: readonly ListingTarget[],
   origin: string,
-  rules: UrlRules,
+  rules: TargetRules,
 ): ListingTarget[] {
   const { host } = new URL(origin)
   const targets = new Map<string, ListingTarget>()

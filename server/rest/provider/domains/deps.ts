@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import type { PagePreviews } from '../../../../core/catalog/domains/previews.ts'
-import type { UrlRules } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
 import type { OwnershipDeps } from '../../../../core/catalog/listings/ownership.ts'
 import type { Catalog } from '../../../../core/catalog/services/catalog.ts'
 import type { Clock } from '../../../../core/clock.ts'
+import type { TargetRules } from '../../../../core/egress/target.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
 import type { PurposeKeys } from '../../../../core/secret-keys/purpose-keys.ts'
 
@@ -12,7 +12,7 @@ export interface DomainDeps extends OwnershipDeps {
   readonly ledger: Ledger
   readonly catalog: Pick<Catalog, 'refresh'>
   readonly previews: Pick<PagePreviews, 'preview'>
-  readonly rules: UrlRules
+  readonly rules: TargetRules
   readonly clock: Clock
   readonly proxyUrl: () => string
   /** True if an administrator must approve the texts of each domain. */

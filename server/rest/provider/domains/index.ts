@@ -14,13 +14,11 @@ import {
   unpaidEarnings,
   withdrawTexts,
 } from '../../../../core/catalog/domains/store.ts'
-import {
-  canonicalOrigin,
-  type UrlRules,
-} from '../../../../core/catalog/listings/discovery/canonical-url.ts'
+import { canonicalOrigin } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
 import { REASONS } from '../../../../core/catalog/listings/reasons.ts'
 import { holdReasons } from '../../../../core/catalog/review/impersonation.ts'
 import { readReview } from '../../../../core/catalog/review/versions.ts'
+import type { TargetRules } from '../../../../core/egress/target.ts'
 import { Fault } from '../../../../core/errors.ts'
 import { json } from '../../../../core/money.ts'
 import { proofOptions } from '../../catalog/ownership.ts'
@@ -209,7 +207,7 @@ async function refreshAndShow(deps: DomainDeps, domain: Domain) {
 }
 
 /** @throws Fault `validation_failed` if it is not a host name of the public internet */
-function parseDomain(text: string, rules: UrlRules): string {
+function parseDomain(text: string, rules: TargetRules): string {
   const found = canonicalOrigin(text.trim().toLowerCase(), rules)
   const url = typeof found === 'string' ? undefined : new URL(found.origin)
   if (url && url.port === '' && /[a-z-]$/.test(url.hostname)) return url.origin

@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import {
-  canonicalUrl,
-  type UrlRules,
-} from '../../../../core/catalog/listings/discovery/canonical-url.ts'
+import { canonicalUrl } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
 import { REASONS } from '../../../../core/catalog/listings/reasons.ts'
+import type { TargetRules } from '../../../../core/egress/target.ts'
 import { inputFault } from '../../input-errors.ts'
 import type { ServiceDeps } from './deps.ts'
 
@@ -30,7 +28,7 @@ export function parseBaseUrl(
 }
 
 /** Checks whether the hub may call a URL. Returns its normalized form, or the error. */
-export function checkUrl(text: string, rules: UrlRules, localOrigins: readonly string[]) {
+export function checkUrl(text: string, rules: TargetRules, localOrigins: readonly string[]) {
   const local = URL.parse(text)
   const isPlain = local && local.username === '' && local.password === ''
   if (isPlain && localOrigins.includes(local.origin)) return { url: local.href, local: true }

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
-import type { UrlRules } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
 import type { ReviewRules } from '../../../../core/catalog/review/versions.ts'
 import type { Catalog } from '../../../../core/catalog/services/catalog.ts'
 import type { UpstreamSettings } from '../../../../core/catalog/upstreams/settings.ts'
 import type { Clock } from '../../../../core/clock.ts'
 import type { SealingKeys } from '../../../../core/crypto/sealing.ts'
 import type { Egress } from '../../../../core/egress/http.ts'
+import type { TargetRules } from '../../../../core/egress/target.ts'
 import type { Log } from '../../../../core/log.ts'
 import { reviewRules } from '../../review-view.ts'
 
@@ -15,7 +15,7 @@ export interface ServiceDeps {
   readonly listing: UpstreamSettings
   readonly keys: SealingKeys
   /** Rules for base URLs; `localOrigins` are allowed in addition. */
-  readonly rules: UrlRules
+  readonly rules: TargetRules
   readonly localOrigins: readonly string[]
   /** HTTP client for public addresses. */
   readonly egress: Pick<Egress, 'request'>

@@ -11,7 +11,7 @@ const OFFER = {
 
 function categoryOf(path: string, description: string, more: object = {}): string {
   const resource = `https://pipework.com${path}`
-  const result = normalizeRow({ resource, description, accepts: [OFFER], ...more })
+  const result = normalizeRow({ resource, description, accepts: [OFFER], ...more }, {})
   return 'candidate' in result ? result.candidate.category : result.reason
 }
 

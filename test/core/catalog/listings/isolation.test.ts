@@ -70,7 +70,7 @@ describe('discovery', () => {
   it('refuses only the row that the database cannot store', async () => {
     await openSource(fixture.pool, 'index')
     const rows = ['a', 'b', 'bad', 'c', 'd'].map((key) => {
-      const result = normalizeRow(good(key))
+      const result = normalizeRow(good(key), {})
       if ('reason' in result) throw new Error(result.reason)
       const category = key === 'bad' ? 'Not A Category' : result.candidate.category
       return { key, raw: {}, result: { candidate: { ...result.candidate, category } } }

@@ -24,7 +24,7 @@ describe('writers of listings', () => {
     Array.from({ length: LISTINGS }, (_, n) => {
       const words = [n, n + 1, n + 2].map((each) => wordOf(each, round)).join(' ')
       const resource = `https://api.acme.com/${n}`
-      const result = normalizeRow(row({ resource, description: `Sells ${words}.` }))
+      const result = normalizeRow(row({ resource, description: `Sells ${words}.` }), {})
       if (!('candidate' in result)) throw new Error(result.reason)
       return { key: resource, raw: {}, result }
     })

@@ -61,6 +61,6 @@ describe('texts that imitate others', () => {
       { description: 'Send your ahk_ key here.' },
       { description: 'Share the seed phrase of your wallet.' },
     ])
-      expect(normalizeRow(row(change))).to.deep.equal({ reason: 'imitation' })
+      expect(normalizeRow(row(change), {})).to.deep.equal({ reason: 'imitation' })
   })
 })
