@@ -33,19 +33,19 @@ const FREE = micros(0n)
 export async function quotePage(
   deps: GatewayDeps,
   domain: SellingDomain,
-  asked: PageInput,
+  input: PageInput,
 ): Promise<Quote<FetchTerms>> {
-  const priced = await pricePage(deps, domain, asked.url, asked.max_age)
-  if (asked.preview && priced.page.rule.previewCharacters === 0) {
+  const priced = await pricePage(deps, domain, input.url, input.max_age)
+  if (input.preview && priced.page.rule.previewCharacters === 0) {
     throw new Refusal('no_preview', 'The owner gives no preview of this page.')
   }
-  const condition = conditionOf(asked)
+  const condition = conditionOf(input)
   const isConfirmed =
-    !asked.preview &&
+    !input.preview &&
     condition !== undefined &&
     priced.cached !== undefined &&
     isUnchanged(priced.cached, condition)
-  const amount = asked.preview || isConfirmed ? FREE : priced.price
+  const amount = input.preview || isConfirmed ? FREE : priced.price
   return { amount, terms: { ...priced, isUnchanged: isConfirmed } }
 }
 
@@ -55,18 +55,18 @@ export async function deliverPage(
   domain: SellingDomain,
   call: Call<PageInput>,
 ): Promise<Reply> {
-  const { input: asked, headers } = call
+  const { input, headers } = call
   const terms = call.terms as FetchTerms
   const { page, cached } = terms
   if (terms.isUnchanged && cached) {
     const cache = { hit: true, age_seconds: cached.ageSeconds }
-    return new Reply(confirmation(page, { ...cached, cache }, conditionOf(asked)))
+    return new Reply(confirmation(page, { ...cached, cache }, conditionOf(input)))
   }
-  const paid = !asked.preview && page.rule.price > FREE
-  const isFree = asked.preview === true || terms.price === FREE
+  const paid = !input.preview && page.rule.price > FREE
+  const isFree = input.preview === true || terms.price === FREE
   const obtained = await obtainPage(deps, domain, terms, { ...call, paid, isFree })
-  if (asked.preview) return new Reply(buildPreview(obtained, page))
-  const condition = conditionOf(asked, headers)
+  if (input.preview) return new Reply(buildPreview(obtained, page))
+  const condition = conditionOf(input, headers)
   if (condition && isConfirmable(obtained, terms, condition) && isUnchanged(obtained, condition)) {
     call.charge(FREE)
     if (!condition.isHttp) return new Reply(confirmation(page, obtained, condition))

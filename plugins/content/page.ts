@@ -56,19 +56,19 @@ const HOPS_MAX = 5
  * @throws Refusal `robots_disallowed` or `page_not_found`, RenderError, Failure; the caller is
  * refunded
  */
-export async function readPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
-  const { rule, url } = wanted.page
-  await assertAllowed(ports, url)
-  if (!rule.fast) return renderPage(ports, wanted)
+export async function readPage(deps: PageDeps, pageRequest: PageRequest): Promise<PageReading> {
+  const { rule, url } = pageRequest.page
+  await assertAllowed(deps, url)
+  if (!rule.fast) return renderPage(deps, pageRequest)
   let fetched: PageReading
   try {
-    fetched = await fetchPage(ports, wanted)
+    fetched = await fetchPage(deps, pageRequest)
   } catch (error) {
     if (!mayNeedBrowser(error)) throw error
-    ports.host.log('a page needs the browser', { url, code: error.code })
-    return renderPage(ports, wanted)
+    deps.host.log('a page needs the browser', { url, code: error.code })
+    return renderPage(deps, pageRequest)
   }
-  return isDoubtful(fetched) ? renderDoubtful(ports, wanted, fetched) : fetched
+  return isDoubtful(fetched) ? renderDoubtful(deps, pageRequest, fetched) : fetched
 }
 
 /** Returns true if the text of an article may lack parts or contain surroundings. */
@@ -77,17 +77,17 @@ export const isDoubtful = ({ article }: Pick<PageReading, 'article'>): boolean =
 
 /** Renders a page whose text is doubtful. Returns the more certain of both readings. */
 async function renderDoubtful(
-  ports: PageDeps,
-  wanted: PageRequest,
+  deps: PageDeps,
+  pageRequest: PageRequest,
   fetched: PageReading,
 ): Promise<PageReading> {
   const { confidence } = fetched.article
-  ports.host.log('a page needs the browser', { url: wanted.page.url, confidence })
+  deps.host.log('a page needs the browser', { url: pageRequest.page.url, confidence })
   try {
-    const rendered = await renderPage(ports, wanted)
+    const rendered = await renderPage(deps, pageRequest)
     return (rendered.article.confidence ?? 0) > (confidence ?? 0) ? rendered : fetched
   } catch {
-    wanted.signal.throwIfAborted()
+    pageRequest.signal.throwIfAborted()
     return fetched
   }
 }
@@ -96,9 +96,9 @@ async function renderDoubtful(
 const mayNeedBrowser = (error: unknown): error is Failure =>
   error instanceof Failure && error.code === 'content_empty'
 
-async function renderPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
-  const { page, domain, signal, payer, paid } = wanted
-  const rendered = ports.host.browser.render({
+async function renderPage(deps: PageDeps, pageRequest: PageRequest): Promise<PageReading> {
+  const { page, domain, signal, payer, paid } = pageRequest
+  const rendered = deps.host.browser.render({
     url: page.url,
     waitFor: page.rule.waitFor ?? undefined,
     signal,
@@ -107,28 +107,28 @@ async function renderPage(ports: PageDeps, wanted: PageRequest): Promise<PageRea
     parties: { payer, site: domain.provider, paid },
   })
   const { url, status, headers, body, contentType } = await rendered.catch((error: unknown) => {
-    throw explainRedirect(wanted, error)
+    throw explainRedirect(pageRequest, error)
   })
   assertDelivered(status, headers)
-  await assertAllowed(ports, resolveRedirect(wanted, url))
-  const article = await articleOf(wanted, { body, contentType, url }, false)
+  await assertAllowed(deps, resolveRedirect(pageRequest, url))
+  const article = await articleOf(pageRequest, { body, contentType, url }, false)
   return { article, way: 'browser', directives: directivesOf(headers['x-robots-tag'], body) }
 }
 
-async function fetchPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
-  let { url } = wanted.page
+async function fetchPage(deps: PageDeps, pageRequest: PageRequest): Promise<PageReading> {
+  let { url } = pageRequest.page
   for (let hops = 0; hops <= HOPS_MAX; hops += 1) {
-    const { status, headers, body } = await request(ports.host, url, wanted.signal)
+    const { status, headers, body } = await request(deps.host, url, pageRequest.signal)
     const { location } = headers
     if (status >= 300 && status < 400 && typeof location === 'string') {
-      url = resolveRedirect(wanted, URL.parse(location, url)?.href ?? '')
-      await assertAllowed(ports, url)
+      url = resolveRedirect(pageRequest, URL.parse(location, url)?.href ?? '')
+      await assertAllowed(deps, url)
       continue
     }
     assertDelivered(status, headers)
     const [contentType] = [headers['content-type']].flat()
     const document = { body: await inflateBody(body, headers), contentType, url }
-    const article = await articleOf(wanted, document, true)
+    const article = await articleOf(pageRequest, document, true)
     const directives = directivesOf(headers['x-robots-tag'], document.body)
     return { article, way: 'fast', directives }
   }
@@ -211,8 +211,8 @@ const untilDate = (date: string, now: string): number =>
   (Date.parse(date) - Date.parse(now)) / 1_000
 
 /** Refuses redirects to another domain or to a page that is not for sale or costs more. */
-function resolveRedirect(wanted: PageRequest, url: string): string {
-  const target = targetOf(wanted, url)
+function resolveRedirect(pageRequest: PageRequest, url: string): string {
+  const target = targetOf(pageRequest, url)
   if (target instanceof Failure) throw target
   return target
 }
@@ -240,11 +240,11 @@ const redirected = (detail: string, location?: string): Failure =>
 const tooManyRedirects = (): Failure => redirected('The page redirects too often.')
 
 /** Says where a page leads that the browser did not follow; returns other errors unchanged. */
-function explainRedirect(wanted: PageRequest, error: unknown): unknown {
+function explainRedirect(pageRequest: PageRequest, error: unknown): unknown {
   if (!(error instanceof RenderError)) return error
   if (error.code === 'upstream_redirect') return tooManyRedirects()
   if (error.code !== 'content_redirected' || error.location === undefined) return error
-  const target = targetOf(wanted, error.location)
+  const target = targetOf(pageRequest, error.location)
   return target instanceof Failure ? target : error
 }
 

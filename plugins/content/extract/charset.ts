@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { detect } from 'chardet'
 import { getEncoding } from 'encoding-sniffer'
 
@@ -14,15 +15,6 @@ const decoderOf = (label: string): InstanceType<typeof TextDecoder> | undefined 
 
 const charsetOf = (contentType: string | undefined): string | undefined =>
   /;\s*charset\s*=\s*["']?([\w:.-]+)/i.exec(contentType ?? '')?.[1]
-
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Order of HTML 13.2.3.2: byte order mark, Content-Type, declaration; then detection. */
 export function decode(body: Uint8Array, contentType: string | undefined): string {

@@ -1,6 +1,6 @@
 import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 'domhandler'
 import { alertOf } from './admonitions.ts'
-import { elementBefore, findElement, isHeading } from './elements.ts'
+import { elementBefore, findElement, isHeading, sumOfOutermost } from './elements.ts'
 import type { Kind } from './kind.ts'
 import {
   HIDDEN_NAME,
@@ -203,18 +203,15 @@ const DESCRIPTION_MIN = 150
 function removeAroundProduct(root: ParentNode): void {
   const measures = measure(root)
   const kept = surroundings(root, measures)
-  const isAround = (node: ChildNode): boolean =>
-    isTag(node) &&
+  const isAround = (node: Element): boolean =>
     node.name !== 'body' &&
     !kept.has(node) &&
     (node.name === 'footer' || aroundProductName(node) !== undefined)
-  const proseAround = (node: ParentNode): number =>
-    node.children.reduce((sum, child) => {
-      if (!isTag(child)) return sum
-      return sum + (isAround(child) ? proseIn(measures, child) : proseAround(child))
-    }, 0)
+  const prose = sumOfOutermost(root, (node) =>
+    isAround(node) ? proseIn(measures, node) : undefined,
+  )
   const whole = measures.get(root)?.prose ?? 0
-  if (whole - proseAround(root) >= DESCRIPTION_MIN) removeAll(root, isAround)
+  if (whole - prose >= DESCRIPTION_MIN) removeAll(root, (node) => isTag(node) && isAround(node))
 }
 
 /**

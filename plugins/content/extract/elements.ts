@@ -24,6 +24,16 @@ export function findElement(
   return undefined
 }
 
+/** Adds up the values of the outermost elements within a node that have one. */
+export const sumOfOutermost = (
+  node: ParentNode,
+  valueOf: (element: Element) => number | undefined,
+): number =>
+  elementsOf(node).reduce(
+    (sum, child) => sum + (valueOf(child) ?? sumOfOutermost(child, valueOf)),
+    0,
+  )
+
 /** Returns true if an element of one of the names is within the node. */
 export const holdsAny = (node: ParentNode, names: ReadonlySet<string>): boolean =>
   findElement(node, ({ name }) => names.has(name)) !== undefined

@@ -87,3 +87,13 @@ export const inlineOf = (nodes: readonly ChildNode[], context: InlineContext): s
       return isTag(node) ? elementOf(node, context) : ''
     })
     .join('')
+
+/** Writes a table, the first row as its head. @param rows cells in Markdown */
+export function tableOf(rows: readonly (readonly string[])[]): string {
+  const width = rows.reduce((most, row) => Math.max(most, row.length), 0)
+  const [head, ...others] = rows.map((row) => {
+    const cells = Array.from({ length: width }, (_, at) => (row[at] ?? '').replaceAll('|', '\\|'))
+    return `| ${cells.join(' | ')} |`
+  })
+  return [head, `|${' --- |'.repeat(width)}`, ...others].join('\n')
+}

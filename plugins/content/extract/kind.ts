@@ -1,7 +1,7 @@
 import type { CheerioAPI } from 'cheerio/slim'
-import type { ParentNode } from 'domhandler'
-import { isTag } from 'domhandler'
-import { type Measures, measure } from './measure.ts'
+import { type Element, isTag, type ParentNode } from 'domhandler'
+import { sumOfOutermost } from './elements.ts'
+import { measure, measureOf } from './measure.ts'
 import { rowsOf } from './tables.ts'
 
 /** Kinds of pages; each keeps and drops different parts. */
@@ -89,13 +89,9 @@ const TABLE_SHARE = 0.6
 /** Returns true if most of the text is in data tables. */
 export function isTablePage(body: ParentNode): boolean {
   const measures = measure(body)
-  return textInTables(body, measures) > TABLE_SHARE * (measures.get(body)?.text ?? 0)
-}
-
-function textInTables(node: ParentNode, measures: Measures): number {
-  if (isTag(node) && node.name === 'table' && rowsOf(node)) return measures.get(node)?.text ?? 0
-  return node.children.reduce(
-    (sum, child) => sum + (isTag(child) ? textInTables(child, measures) : 0),
-    0,
-  )
+  const textOfTable = (element: Element): number | undefined =>
+    element.name === 'table' && rowsOf(element) ? measureOf(measures, element).text : undefined
+  const own = isTag(body) ? textOfTable(body) : undefined
+  const text = own ?? sumOfOutermost(body, textOfTable)
+  return text > TABLE_SHARE * (measures.get(body)?.text ?? 0)
 }

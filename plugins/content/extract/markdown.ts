@@ -2,7 +2,7 @@ import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'do
 import { alertOf, isAlertTitle } from './admonitions.ts'
 import { holdsAny } from './elements.ts'
 import { htmlTableOf, isSpanning } from './html-table.ts'
-import { escapeLineStart, fenceFor, type InlineContext, inlineOf } from './inline.ts'
+import { escapeLineStart, fenceFor, type InlineContext, inlineOf, tableOf } from './inline.ts'
 import { collapseSpaces, INLINE } from './measure.ts'
 import { captionOf, isPlain, rowsOf } from './tables.ts'
 import { textOf } from './text.ts'
@@ -82,14 +82,8 @@ function table(node: Element, place: Place): string[] {
   if (!rows.flat().every((cell) => isPlain(cell) && !isSpanning(cell))) {
     return [...caption, htmlTableOf(rows, place)]
   }
-  const cells = rows.map((row) =>
-    row.map((cell) => collapseSpaces(inlineOf(cell.children, place)).replaceAll('|', '\\|')),
-  )
-  const width = cells.reduce((most, row) => Math.max(most, row.length), 0)
-  const [head, ...others] = cells.map(
-    (row) => `| ${Array.from({ length: width }, (_, at) => row[at] ?? '').join(' | ')} |`,
-  )
-  return [...caption, [head, `|${' --- |'.repeat(width)}`, ...others].join('\n')]
+  const cells = rows.map((row) => row.map((cell) => collapseSpaces(inlineOf(cell.children, place))))
+  return [...caption, tableOf(cells)]
 }
 
 const LANGUAGE =

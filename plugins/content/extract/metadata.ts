@@ -84,10 +84,12 @@ function bylineOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: Link
     .toArray()
     .map((element) => collapseSpaces($(element).text()))
     .find((text) => text !== '' && text.length <= BYLINE_MAX)
-  const told = [meta.get('author'), meta.get('article:author'), meta.get('parsely-author')].find(
-    (text) => text !== undefined && !/^https?:|^@/.test(text),
-  )
-  const byline = linked.authors.length > 0 ? linked.authors.join(', ') : first(told, shown)
+  const declared = [
+    meta.get('author'),
+    meta.get('article:author'),
+    meta.get('parsely-author'),
+  ].find((text) => text !== undefined && !/^https?:|^@/.test(text))
+  const byline = linked.authors.length > 0 ? linked.authors.join(', ') : first(declared, shown)
   const bare = byline?.replace(/^(?:by|von|par|por|di|da|door|autor)[:\s]+/i, '').trim()
   return bare === undefined || bare === '' ? null : bare.slice(0, BYLINE_MAX)
 }
@@ -95,31 +97,32 @@ function bylineOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: Link
 function timesOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: LinkedArticle) {
   const shown = (names: string): string | undefined =>
     dateOf($(names).attr('datetime') ?? $(names).attr('content') ?? $(names).first().text())
-  const told = (names: readonly string[]): string | undefined =>
+  const declared = (names: readonly string[]): string | undefined =>
     first(...names.map((name) => dateOf(meta.get(name))))
   return {
     published_at:
       first(
         dateOf(linked.datePublished),
-        told(PUBLISHED),
+        declared(PUBLISHED),
         shown('[itemprop~=datePublished]'),
         shown('article time[datetime], main time[datetime], time[pubdate]'),
         shown('time[datetime]'),
       ) ?? null,
     modified_at:
-      first(dateOf(linked.dateModified), told(MODIFIED), shown('[itemprop~=dateModified]')) ?? null,
+      first(dateOf(linked.dateModified), declared(MODIFIED), shown('[itemprop~=dateModified]')) ??
+      null,
   }
 }
 
 function langOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: LinkedArticle) {
-  const told = [
+  const declared = [
     $('html').attr('lang') ?? $('html').attr('xml:lang'),
     meta.get('content-language'),
     linked.inLanguage,
     meta.get('og:locale'),
     $('body').attr('lang'),
   ].find((tag) => tag !== undefined && LANGUAGE.test(tag.trim()))
-  return told?.trim().replaceAll('_', '-') ?? null
+  return declared?.trim().replaceAll('_', '-') ?? null
 }
 
 /** Reads the metadata of a page. Call it before anything is removed from the tree. */

@@ -1,22 +1,22 @@
 import { type Element, isTag } from 'domhandler'
 import { LRUCache } from 'lru-cache'
 import { isHeading } from './elements.ts'
+import type { NameOf } from './layout.ts'
 import { textOf } from './text.ts'
 
 /**
- * Finds the name of a page part among the words, pairs and triples of a class or id
+ * Finds the name of a page part among the words, pairs and triples of an element's class or id
  * (`relatedLinks__item`); of a stem, returns the stem.
+ * @param text comma-separated phrases; a final `*` matches any ending
  */
-type Words = (phrases: readonly string[]) => string | undefined
-
-/** @param text comma-separated phrases; a final `*` matches any ending */
-function named(text: string): Words {
+function named(text: string): NameOf {
   const all = text.split(',').map((phrase) => phrase.trim().replace(/\s+/g, ' '))
   const whole = new Set(all.filter((phrase) => !phrase.endsWith('*')))
   const stems = all.filter((phrase) => phrase.endsWith('*')).map((phrase) => phrase.slice(0, -1))
   const begins = new RegExp(`^(?:${stems.join('|')})`)
   const known = new WeakMap<readonly string[], string | undefined>()
-  return (words) => {
+  return (element) => {
+    const words = wordsOf(element)
     if (!known.has(words)) known.set(words, nameAmong(words, whole, begins))
     return known.get(words)
   }
@@ -31,14 +31,14 @@ function nameAmong(words: readonly string[], whole: ReadonlySet<string>, begins:
 }
 
 /** Names that are never an article, however long. */
-const removable = named(`
+export const removableName = named(`
   cookie*, consent*, gdpr*, onetrust*, disqus*, newsletter*, taboola*, outbrain*, comments,
   commentlist, comment list, comments area, comments section, respond, eu cookie law, modal,
   popup, truste, kommentare, commentaires, comentarios, commenti
 `)
 
 /** Names that are not part of an article, in several languages. */
-const surrounding = named(`
+export const surroundingName = named(`
   comment*, related*, recommend*, recirc*, newsletter*, advert*, sponsor*, taboola*, outbrain*,
   breadcrumb*, social*, subscri*, disqus*, zergnet*, addthis*, addtoany*, sharedaddy*, adsby*,
   jp related*, yarpp*, sidebar*, kommentar*, verwandt*, relacionad*, correlat*, powiazan*,
@@ -75,7 +75,7 @@ const CONTROLS = new RegExp(
 )
 
 /** Names of sections around the description of a product: reviews, terms, other products. */
-const aroundProduct = named(`
+export const aroundProductName = named(`
   review*, rating*, testimonial*, variation*, upsell*, crosssell*, cross sell*, bundle*,
   recently viewed, also bought, also viewed, also like, accessories, shipping policy,
   return policy, refund policy, financ*, wishlist, cart, mini cart, minicart,
@@ -87,7 +87,7 @@ const aroundProduct = named(`
 `)
 
 /** Names of captions, credits, dates and authors: about the article, not its text. */
-const annotations = named(`
+export const annotationName = named(`
   caption*, byline*, dateline*, timestamp*, thumbnail credit*, jwplayer*, image caption, photo
   credit, photo credits, image credit, image credits, credit, credits, thumbnail credit, by
   line, time stamp, publish date, published date, pub date, posted on, post meta, post date,
@@ -102,12 +102,12 @@ const annotations = named(`
 `)
 
 /** Names of author cards beside the posts of a forum. */
-const card = named(`
+export const cardName = named(`
   postprofile*, poster*, userinfo*, user info, user details, author pane, author column
 `)
 
 /** Names of signatures, ranks and votes in a thread, which are not part of a post. */
-const postExtra = named(`
+export const postExtraName = named(`
   signature*, last edit*, vote*, voting, upvote*, downvote*, score, karma, reputation*, badge*,
   rank, membergroup, reaction*, kudo*, author stat*, author fields, user stat*, user title,
   user banner, user extras
@@ -227,25 +227,15 @@ const phrasesOf = (words: readonly string[]): string[] =>
     return [word, pair, `${pair} ${words[at + 2]}`]
   })
 
-export const removableName = (element: Element): string | undefined => removable(wordsOf(element))
-export const surroundingName = (element: Element): string | undefined =>
-  surrounding(wordsOf(element))
 /** Returns true for the name of a surrounding that consists of links and buttons. */
 export const isControlName = (name: string | undefined): boolean =>
   name !== undefined && CONTROLS.test(name)
-export const annotationName = (element: Element): string | undefined =>
-  annotations(wordsOf(element))
-export const cardName = (element: Element): string | undefined => card(wordsOf(element))
-export const postExtraName = (element: Element): string | undefined => postExtra(wordsOf(element))
-export const isWriterName = (element: Element): boolean => writer(wordsOf(element)) !== undefined
-export const aroundProductName = (element: Element): string | undefined =>
-  aroundProduct(wordsOf(element))
+/** Returns true for the name of a caption or credit, which belongs to a picture. */
+export const isCaptionName = (name: string): boolean => /caption|credit|attribution/.test(name)
+export const isWriterName = (element: Element): boolean => writer(element) !== undefined
+export const isCollapsible = (element: Element): boolean => collapsible(element) !== undefined
+export const isPictureName = (element: Element): boolean => picture(element) !== undefined
+export const isBodyName = (element: Element): boolean => body(element) !== undefined
 export const isToolName = ({ name, attribs }: Element): boolean =>
   TOOL_ELEMENTS.has(name) && TOOL.test(attribs['class'] ?? '')
 export const isAnchorName = ({ attribs }: Element): boolean => ANCHOR.test(attribs['class'] ?? '')
-/** Returns true for the name of a caption or credit, which belongs to a picture. */
-export const isCaptionName = (name: string): boolean => /caption|credit|attribution/.test(name)
-export const isCollapsible = (element: Element): boolean =>
-  collapsible(wordsOf(element)) !== undefined
-export const isPictureName = (element: Element): boolean => picture(wordsOf(element)) !== undefined
-export const isBodyName = (element: Element): boolean => body(wordsOf(element)) !== undefined

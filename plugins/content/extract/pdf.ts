@@ -1,6 +1,6 @@
 import { getDocumentProxy, getMeta } from 'unpdf'
 import { type Article, ExtractionError } from './article.ts'
-import { escapeLineStart, escapeMarkdown } from './inline.ts'
+import { escapeLineStart, escapeMarkdown, tableOf } from './inline.ts'
 import { idOf, withUniqueIds } from './outline.ts'
 import { blocksOf, type PdfBlock, type PdfPage } from './pdf-layout.ts'
 import { articleOf } from './plain.ts'
@@ -54,10 +54,7 @@ function markdownOf(block: PdfBlock): string {
       .split('\n')
       .map((line) => escapeLineStart(escapeMarkdown(line)))
       .join('\n')
-  const [head, ...others] = block.rows.map(
-    (row) => `| ${row.map((cell) => escapeMarkdown(cell).replaceAll('|', '\\|')).join(' | ')} |`,
-  )
-  return [head, `|${' --- |'.repeat(block.rows[0]!.length)}`, ...others].join('\n')
+  return tableOf(block.rows.map((row) => row.map(escapeMarkdown)))
 }
 
 /** Embedded images, which a scan consists of; dictionaries of streams are never compressed. */
@@ -83,19 +80,19 @@ export async function readPdf(body: Uint8Array, url: string): Promise<Article> {
       )
     }
     const { info } = await getMeta(pdf)
-    const told = info as Readonly<Record<string, unknown>>
-    const title = textOf(told['Title'])
+    const declared = info as Readonly<Record<string, unknown>>
+    const title = textOf(declared['Title'])
     const headings = blocks.flatMap((block) => (block.type === 'heading' ? [block] : []))
     return articleOf(url, 'application/pdf', blocks.map(plainOf).join('\n\n'), {
       kind: 'pdf',
       markdown: blocks.map(markdownOf).join('\n\n'),
       headings: withUniqueIds(headings.map(({ level, text }) => ({ level, text, id: idOf(text) }))),
       ...(title === null ? {} : { title }),
-      byline: textOf(told['Author']),
-      published_at: dateOf(told['CreationDate']),
-      modified_at: dateOf(told['ModDate']),
-      lang: textOf(told['Language']),
-      description: textOf(told['Subject']),
+      byline: textOf(declared['Author']),
+      published_at: dateOf(declared['CreationDate']),
+      modified_at: dateOf(declared['ModDate']),
+      lang: textOf(declared['Language']),
+      description: textOf(declared['Subject']),
     })
   } catch (error) {
     if (error instanceof ExtractionError) throw error

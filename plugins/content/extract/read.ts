@@ -1,7 +1,7 @@
 import { type Article, type Document, ExtractionError, type ExtractOptions } from './article.ts'
 import { decode } from './charset.ts'
 import { extract } from './extract.ts'
-import { detectFormat, typeOf } from './form.ts'
+import { detectFormat, typeOf } from './format.ts'
 import { readPdf } from './pdf.ts'
 import { readJson, readPlain } from './plain.ts'
 

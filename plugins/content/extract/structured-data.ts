@@ -17,10 +17,10 @@ export function structuredDataOf(
   type: Kind,
 ): ProductData | RecipeData | null {
   if (type !== 'product' && type !== 'recipe') return null
-  const wanted = type === 'product' ? /(?:^|\/)Product(?:Group)?$/ : /(?:^|\/)Recipe$/
+  const typeName = type === 'product' ? /(?:^|\/)Product(?:Group)?$/ : /(?:^|\/)Recipe$/
   const found =
-    linked.find((each) => listOf(each['@type']).some((name) => wanted.test(String(name)))) ??
-    microdataOf($, wanted)
+    linked.find((each) => listOf(each['@type']).some((name) => typeName.test(String(name)))) ??
+    microdataOf($, typeName)
   if (!found) return null
   return type === 'product' ? productOf(found) : recipeOf(found)
 }
@@ -88,10 +88,10 @@ const stepsIn = (value: unknown): string[] =>
       return linesOf(each['text'] ?? each['name'])
     })
 
-/** Reads the first wanted item of microdata (HTML, section 5) into the form of linked data. */
-function microdataOf($: CheerioAPI, wanted: RegExp): Fields | undefined {
+/** Reads the first matching item of microdata (HTML, section 5) into the form of linked data. */
+function microdataOf($: CheerioAPI, typeName: RegExp): Fields | undefined {
   const scopes = $('[itemscope][itemtype]').toArray()
-  const found = scopes.find(({ attribs }) => wanted.test(attribs['itemtype'] ?? ''))
+  const found = scopes.find(({ attribs }) => typeName.test(attribs['itemtype'] ?? ''))
   return found && itemOf(found, { values: 0 })
 }
 

@@ -8,7 +8,7 @@ import {
 } from 'domhandler'
 import { removeAround } from './clean.ts'
 import { dateOf } from './dates.ts'
-import { findElement, holdsAny, isHeading } from './elements.ts'
+import { findElement, holdsAny, isHeading, sumOfOutermost } from './elements.ts'
 import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { isListedArticle, leadsOutside, leadsToNetworks } from './links.ts'
@@ -189,10 +189,9 @@ const articleAround = (node: ParentNode | null | undefined): Element | undefined
 /** Removes articles that stand elsewhere, unless the page has little else. */
 function removeListedArticles(root: ParentNode, measures: Measures): void {
   const listedProse = (node: ParentNode): number =>
-    node.children.reduce((sum, child) => {
-      if (!isTag(child)) return sum
-      return sum + (isListedArticle(child) ? measureOf(measures, child).prose : listedProse(child))
-    }, 0)
+    sumOfOutermost(node, (element) =>
+      isListedArticle(element) ? measureOf(measures, element).prose : undefined,
+    )
   const own = articleAround(findElement(root, ({ name }) => name === 'h1'))
   const isPost =
     own !== undefined && measureOf(measures, own).prose >= OWN_MIN && listedProse(own) === 0

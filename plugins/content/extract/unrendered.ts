@@ -1,8 +1,8 @@
 import type { CheerioAPI } from 'cheerio/slim'
 import { isTag, type ParentNode } from 'domhandler'
-import { holdsAny } from './elements.ts'
+import { holdsAny, sumOfOutermost } from './elements.ts'
 import { isWhole } from './layout.ts'
-import { isLeaf, type Measures, measure, measureOf } from './measure.ts'
+import { isLeaf, measure, measureOf } from './measure.ts'
 import { textOf } from './text.ts'
 
 /** Beginnings of placeholders for scripts: `{{name}}`, `${name}`, `$(name)`, `<% name`. */
@@ -30,14 +30,11 @@ export function isUnrendered(body: ParentNode, asksForScript: boolean): boolean 
   const measures = measure(body)
   const { text, linked, prose } = measures.get(body)!
   if (asksForScript && prose < PROSE_MIN && text - linked < TEXT_MIN) return true
-  return textInTemplates(body, measures) > TEMPLATE_SHARE * text
-}
-
-function textInTemplates(node: ParentNode, measures: Measures): number {
-  return node.children.reduce((sum, child) => {
-    if (!isTag(child) || isWhole(child)) return sum
-    if (!isLeaf(child)) return sum + textInTemplates(child, measures)
-    const isTemplate = !holdsAny(child, CODE) && PLACEHOLDER.test(textOf(child))
-    return isTemplate ? sum + measureOf(measures, child).text : sum
-  }, 0)
+  const textInTemplates = sumOfOutermost(body, (element) => {
+    if (isWhole(element)) return 0
+    if (!isLeaf(element)) return undefined
+    const isTemplate = !holdsAny(element, CODE) && PLACEHOLDER.test(textOf(element))
+    return isTemplate ? measureOf(measures, element).text : 0
+  })
+  return textInTemplates > TEMPLATE_SHARE * text
 }
