@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { elapsedMs } from '../clock.ts'
+import { elapsedMs, unrefSleep } from '../clock.ts'
 
 /** Shares one promise among concurrent calls with the same key. Caches nothing once it settles. */
 export function singleFlight<Key, Value>(
@@ -107,6 +107,51 @@ export function refreshedAfter<Value extends {}>(
     if (known === undefined) return cache.load('')
     if (cache.remainingMs('') < ttlMs) cache.load('').catch(() => {}) // the next call tries again
     return known
+  }
+}
+
+/** Milliseconds after the last call for which `keptFresh` goes on loading. */
+const USED_MS = 900_000
+
+export interface FreshOptions {
+  /** @defaultValue elapsedMs */
+  readonly now?: () => number
+  /** @defaultValue unrefSleep */
+  readonly sleep?: (ms: number) => Promise<void>
+}
+
+/**
+ * Caches the result of `load` as `refreshedAfter` does, and loads it again each `ttlMs` until it
+ * was not used for a quarter of an hour: callers wait only at first and after such a pause. A
+ * failed load ends this until the next call.
+ */
+export function keptFresh<Value extends {}>(
+  ttlMs: number,
+  load: () => Promise<Value>,
+  { now = elapsedMs, sleep = unrefSleep }: FreshOptions = {},
+): () => Promise<Value> {
+  const cache = new LoadingCache<'', Value>(load, { ttlMs: 2 * ttlMs, max: 1, now })
+  let usedAt = 0
+  let keeping = false
+  const keep = async (): Promise<void> => {
+    keeping = true
+    try {
+      for (;;) {
+        await sleep(Math.max(0, cache.remainingMs('') - ttlMs))
+        if (now() - usedAt >= USED_MS) return
+        await cache.load('')
+      }
+    } catch {
+      // the next call reports what fails
+    } finally {
+      keeping = false
+    }
+  }
+  return async () => {
+    usedAt = now()
+    const value = cache.get('') ?? (await cache.load(''))
+    if (!keeping) void keep()
+    return value
   }
 }
 

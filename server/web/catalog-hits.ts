@@ -17,7 +17,7 @@ import {
 import { type Hit, type RankedHit, readHits } from '../../core/catalog/search/hits.ts'
 import { search } from '../../core/catalog/search/search.ts'
 import { readUptimeDays, type UptimeDay } from '../../core/catalog/services/service-days.ts'
-import { refreshedAfter, ttlCache } from '../../core/runtime/cache.ts'
+import { keptFresh, ttlCache } from '../../core/runtime/cache.ts'
 import type { SearchDeps } from '../rest/catalog/search.ts'
 import { readCursor, writeCursor } from '../rest/paging.ts'
 
@@ -65,7 +65,7 @@ interface RankedPage extends Omit<FoundHits, 'hits' | 'facts' | 'days'> {
 /** Returns a function that finds a page of the catalog: hits of words, or all documents. */
 export function openCatalogHits(deps: SearchDeps): (query: CatalogQuery) => Promise<FoundHits> {
   const { pool, clock } = deps
-  const catalogFacets = refreshedAfter(CACHE_MS, () => countCatalog(pool))
+  const catalogFacets = keptFresh(CACHE_MS, () => countCatalog(pool))
   const counts = ttlCache<string, number>({ ttlMs: CACHE_MS, max: COUNTS_MAX })
   return async (query) => {
     const found =
@@ -99,7 +99,7 @@ async function listPage(
 ): Promise<RankedPage> {
   const { order, type, category, maxPrice, minUptime } = query
   const key = [type, category, maxPrice, minUptime].join(' ')
-  const known = counts.get(key)
+  const known = key.trim() === '' ? countAll(facets) : counts.get(key)
   const count = known ?? (await countMatches(deps.pool, query))
   if (known === undefined) counts.set(key, count)
   const cursor = z.tuple([pageNumber, positionShape(order).optional()])
@@ -117,6 +117,8 @@ async function listPage(
   const next = hasMore ? writeCursor(last ? [page + 1, last] : [page + 1]) : null
   return { ranked, page, next, count, isCut: false, facets, lowConfidence: false }
 }
+
+const countAll = ({ type }: Facets): number => [...type.values()].reduce((sum, n) => sum + n, 0)
 
 const pageNumber = z.int().min(1).max(1_000_000)
 

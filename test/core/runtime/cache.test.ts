@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import {
   cachedFor,
+  keptFresh,
   LoadingCache,
   refreshedAfter,
   singleFlight,
@@ -144,5 +145,40 @@ describe('refreshedAfter', () => {
     const late = cached()
     pending[3]!.resolve(40)
     expect(await late, 'after a pause').to.equal(40)
+  })
+})
+
+describe('keptFresh', () => {
+  it('loads behind its callers while it is used, so that none waits', async () => {
+    let [now, loads] = [1, 0]
+    const sleeps: { ms: number; end: () => void }[] = []
+    const wake = async () => {
+      const { ms, end } = sleeps.shift()!
+      now += ms
+      end()
+      await new Promise(setImmediate)
+    }
+    const sleep = (ms: number) => new Promise<void>((end) => sleeps.push({ ms, end }))
+    const load = async (): Promise<number> => {
+      loads += 1
+      if (loads === 3) throw new Error('down')
+      return loads
+    }
+    const cached = keptFresh(60_000, load, { now: () => now, sleep })
+    expect(await Promise.all([cached(), cached()])).to.deep.equal([1, 1])
+    await wake()
+    expect(now, 'loaded again once it is old, without a caller').to.equal(60_001)
+    expect([loads, await cached()]).to.deep.equal([2, 2])
+    await wake()
+    expect([loads, sleeps.length], 'a failed load ends it').to.deep.equal([3, 0])
+    expect(await cached(), 'until the next call').to.equal(2)
+    await wake()
+    expect([loads, await cached()]).to.deep.equal([4, 4])
+    for (let minute = 0; minute < 14; minute++) await wake()
+    expect(loads, 'kept for a quarter of an hour without calls').to.equal(18)
+    await wake()
+    expect([loads, sleeps.length], 'then no longer').to.deep.equal([18, 0])
+    now += 120_001
+    expect(await cached(), 'loaded by the next call').to.equal(19)
   })
 })

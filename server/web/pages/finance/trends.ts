@@ -22,9 +22,8 @@ export const trendsPage = (): AnyPage =>
         title: 'Trends',
         tabs: FINANCE_TABS,
         main: html`<h1>Trends</h1><p class="lead">The last 12 months by value date (UTC), in USD.
-The current month is counted until now.</p><div class="columns">${parts}</div>${profitAndLoss(
-          months,
-        )}`,
+The current month is counted until the last minute.</p><div
+class="columns">${parts}</div>${profitAndLoss(months)}`,
       }
     },
   })
