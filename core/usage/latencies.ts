@@ -37,14 +37,29 @@ export class LatencyHistogram {
     return this.#undelivered
   }
 
+  /** Reads both texts side by side: arrays of their numbers were the most garbage of any page. */
   add({ ms, counts }: LatencyRow): void {
     if (ms === '') return
-    const calls = numbersOf(counts)
-    for (const [i, latency] of numbersOf(ms).entries()) this.#count(latency, calls[i]!)
+    let at = 0
+    let latency = 0
+    for (let i = 0; i <= ms.length; i++) {
+      const code = i < ms.length ? ms.charCodeAt(i) : SPACE
+      if (code !== SPACE) {
+        latency = latency * 10 + code - ZERO
+        continue
+      }
+      let calls = 0
+      for (; at < counts.length && counts.charCodeAt(at) !== SPACE; at++) {
+        calls = calls * 10 + counts.charCodeAt(at) - ZERO
+      }
+      at++
+      this.#count(latency, calls)
+      latency = 0
+    }
   }
 
   addAll(other: LatencyHistogram): void {
-    for (const [ms, calls] of other.#calls) this.#count(ms, calls)
+    other.#calls.forEach((calls, ms) => this.#count(ms, calls))
     this.#undelivered += other.#undelivered
   }
 
@@ -61,18 +76,3 @@ export class LatencyHistogram {
 
 const SPACE = 32
 const ZERO = 48
-
-/** Parses natural numbers separated by spaces, in a quarter of the time of `split` and `Number`. */
-function numbersOf(text: string): readonly number[] {
-  const numbers: number[] = []
-  let value = 0
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code === SPACE) {
-      numbers.push(value)
-      value = 0
-    } else value = value * 10 + code - ZERO
-  }
-  numbers.push(value)
-  return numbers
-}
