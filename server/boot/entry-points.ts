@@ -113,7 +113,7 @@ function createRoutes(
   services: SharedServices,
 ): readonly AnyRoute[] {
   const { pool, ledger, secretKeys, claims, offers, calls, clock, log } = core
-  const { baseUrl, version, sandbox } = options
+  const { baseUrl } = options
   const { accountStatus, limits, responses, receipts, quotes } = services
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
@@ -124,7 +124,6 @@ function createRoutes(
   const { chain, networks } = options.money
   const buying = { pool, ledger, accountStatus, claims, offers, chain, networks, clock, log }
   return [
-    ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...options, ...core, ...platformWallets(options) }),
     ...registrationRoutes(signing),
     ...createCatalogRoutes(core, options, proxyUrl),
@@ -249,7 +248,8 @@ function createWeb(
 /** Creates the entry points (proxy, MCP, REST, web) on top of core. */
 export function openEntryPoints(core: Core, options: HubOptions) {
   const { pool, catalog } = core
-  const { baseUrl, mcpUrl, version } = options
+  const { baseUrl, mcpUrl, version, sandbox } = options
+  const pages = { ...core, pool: core.pagePool }
   const services = createSharedServices(core, options)
   const callDeps = createCallDeps(core, options, services)
   const x402 = x402Terms(options.money.networks)
@@ -263,9 +263,10 @@ export function openEntryPoints(core: Core, options: HubOptions) {
   const isPayable = (entry: CatalogEntry) => isPayablePerRequest(callDeps, entry)
   const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH, isPayable, x402 })
   const routes: readonly AnyRoute[] = [
-    ...withActivity(createRoutes(core, options, callDeps, services), core),
-    ...checkpointRoutes({ pool }),
-    ...treeRoutes({ pool }),
+    ...healthRoutes(pool, { version, sandbox }, core.draining),
+    ...withActivity(createRoutes(pages, options, callDeps, services), pages),
+    ...checkpointRoutes(pages),
+    ...treeRoutes(pages),
     ...keyDirectoryRoutes(core.requestSigner),
     ...docsRoutes({
       catalog,
@@ -275,7 +276,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
       describe: (shown) => serviceDocument(shown, api()),
       isPayable,
       version,
-      sandbox: options.sandbox,
+      sandbox,
     }),
   ]
   return createApp({
@@ -283,7 +284,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
     ...services,
     routes,
     mcp: createMcp(core, options, callDeps, services),
-    web: createWeb(core, options, services, callDeps, routes, site),
+    web: createWeb(pages, options, services, callDeps, routes, site),
     call: (request) => call(callDeps, request),
     pool,
     admins: options.admins,

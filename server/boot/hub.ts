@@ -50,6 +50,8 @@ import { openUpstreams } from './upstreams.ts'
 
 export interface Hub extends PluginCatalog {
   readonly pool: Pool
+  /** Connections of pages and REST. */
+  readonly pagePool: Pool
   readonly recentReads: RecentReads
   /** Connections of the finance functions, which post entries inside their transactions. */
   readonly financePool: Pool

@@ -38,6 +38,11 @@ function addChecks({ money, log }: HubOptions, pool: Pool): () => void {
   return () => checks.forEach((remove) => remove())
 }
 
+/**
+ * Connections of pages and REST, which read much at once. More would not make them faster: each
+ * query that starts takes the processor from those that run. Calls do not wait for them.
+ */
+const PAGE_CONNECTIONS = 6
 /** Connections of the ledger beside the two of each shard for batches. */
 const LEDGER_READS = 4
 /** Batches of many shards share these: PostgreSQL accepts 100 connections by default. */
@@ -58,6 +63,8 @@ export async function openDatabases(
   const app = { role: 'hub_app', isShort: true, pooled, ...shared } as const
   const pool = createPool(databaseUrl, { max: 20, maxAtFirst: 3, ...app })
   scope.defer(() => pool.end())
+  const pagePool = createPool(databaseUrl, { max: PAGE_CONNECTIONS, maxAtFirst: 3, ...app })
+  scope.defer(() => pagePool.end())
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
   const finance = { role: 'hub_finance', ...shared } as const
@@ -67,7 +74,7 @@ export async function openDatabases(
   // Separate from the ledger's connections, for which its transactions wait.
   const financePool = createPool(financeUrl, { max: 4, maxAtFirst: 2, ...finance })
   scope.defer(async () => void (await Promise.all([ledgerPool, financePool].map(endPool))))
-  meters.watchPools({ hub: pool, ledger: ledgerPool })
+  meters.watchPools({ hub: pool, pages: pagePool, ledger: ledgerPool })
   const workers = await openShardConnections(ledgerPool, ledgerConnections)
   scope.defer(async () => workers?.close())
   const ledger = new Ledger(ledgerPool, {
@@ -80,9 +87,9 @@ export async function openDatabases(
   const lease = await ProcessLease.open(pool)
   scope.defer(() => lease.close())
   scope.defer(addChecks(options, pool))
-  const primary = { primary: pool, leaseId: lease.id, clock: databaseClock, log }
+  const primary = { primary: pagePool, leaseId: lease.id, clock: databaseClock, log }
   const recentReads = openRecentReads(options, primary, scope)
-  return { pool, recentReads, lease, financePool, ledger, databaseClock }
+  return { pool, pagePool, recentReads, lease, financePool, ledger, databaseClock }
 }
 
 /** Opens the replica, if there is one. */

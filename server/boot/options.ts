@@ -46,6 +46,8 @@ export const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'> &
   Observers & {
     readonly pool: Pool
+    /** Connections of pages and REST. */
+    readonly pagePool: Pool
     readonly recentReads: RecentReads
     readonly lease: ProcessLease
     /** Connections that may post entries, for finance. */
