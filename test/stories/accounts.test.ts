@@ -4,26 +4,19 @@ import { HubClient } from '../../core/client/index.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { usd } from '../../core/money.ts'
 import { type ApiResponse, ask, expectProblem } from '../support/ask.ts'
-import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { type Person, signIn } from '../support/person.ts'
-import { useHub } from '../support/suite.ts'
+import { useMailHub } from '../support/suite.ts'
 
 type Key = Readonly<Record<string, unknown>>
 
 describe('an account', () => {
-  let mailbox: Mailbox
-  const hub = useHub(async () => {
-    mailbox = await openMailbox()
-    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
-    return { config: { mail, jobs: true } }
-  })
-  after(() => mailbox.close())
+  const { hub, mailbox } = useMailHub()
 
   let ada: Person
   let bob: Person
   before(async () => {
-    ada = await signIn(hub().url, mailbox, 'ada@example.test')
-    bob = await signIn(hub().url, mailbox, 'bob@example.test')
+    ada = await signIn(hub().url, mailbox(), 'ada@example.test')
+    bob = await signIn(hub().url, mailbox(), 'bob@example.test')
   })
   const post = (person: Person, path: string, body: unknown = {}) => person.ask(path, { body })
   const keysOf = async (person: Person) => (await person.ask('/v1/keys')).body['data'] as Key[]

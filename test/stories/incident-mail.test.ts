@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import { createAdmin } from '../server/rest/finance/fixture.ts'
 import { ask } from '../support/ask.ts'
-import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { type Person, signIn } from '../support/person.ts'
-import { useHub } from '../support/suite.ts'
+import { useMailHub } from '../support/suite.ts'
 
 /** Forms that mail programs post, by their type (RFC 8058 §3.2). */
 const ONE_CLICK = {
@@ -14,17 +13,11 @@ const ONE_CLICK = {
 
 describe('emails about incidents', () => {
   const admin = createAdmin()
-  let mailbox: Mailbox
-  const hub = useHub(async () => {
-    mailbox = await openMailbox()
-    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
-    return { config: { mail, jobs: true, admins: [admin.wallet] } }
-  })
-  after(() => mailbox.close())
+  const { hub, mailbox } = useMailHub({ config: { admins: [admin.wallet] } })
 
   const path = '/v1/account/incident-mail'
   async function subscribe(email: string): Promise<Person> {
-    const person = await signIn(hub().url, mailbox, email)
+    const person = await signIn(hub().url, mailbox(), email)
     await person.ask(path, { method: 'PUT', body: { subscribed: true } })
     return person
   }
@@ -37,7 +30,7 @@ describe('emails about incidents', () => {
   }
   /** Address and method of the unsubscription that a mail announces. */
   async function announced(email: string) {
-    const { raw, text } = await mailbox.next(email, 1)
+    const { raw, text } = await mailbox().next(email, 1)
     const headers = raw.slice(0, raw.indexOf('\r\n\r\n')).replaceAll(/\r\n\s+/g, ' ')
     const url = /^List-Unsubscribe: <([^>]+)>/m.exec(headers)?.[1] ?? ''
     expect(headers).to.match(/^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r?$/m)
@@ -64,7 +57,9 @@ describe('emails about incidents', () => {
   }
 
   it('are the only emails with List-Unsubscribe', async () => {
-    const { raw } = await mailbox.next((await signIn(hub().url, mailbox, 'cy@example.test')).email)
+    const { raw } = await mailbox().next(
+      (await signIn(hub().url, mailbox(), 'cy@example.test')).email,
+    )
     expect(raw).not.to.include('List-Unsubscribe')
   })
 

@@ -2,23 +2,16 @@ import { expect } from 'chai'
 import { usd } from '../../core/money.ts'
 import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { type Person, signIn } from '../support/person.ts'
-import { useHub } from '../support/suite.ts'
+import { useMailHub } from '../support/suite.ts'
 import { flawed } from './failing-services.ts'
 
 describe('emails about low balances', function () {
   this.timeout(60_000)
-  let mailbox: Mailbox
-  const hub = useHub(async () => {
-    mailbox = await openMailbox()
-    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
-    return { plugins: [flawed], config: { mail, jobs: true } }
-  })
-  after(() => mailbox.close())
+  const { hub, mailbox } = useMailHub({ plugins: [flawed] })
 
   const path = '/v1/account/balance-mail'
-  const mailsTo = (email: string) => mailbox.mails.filter(({ to }) => to.includes(email)).length
+  const mailsTo = (email: string) => mailbox().mails.filter(({ to }) => to.includes(email)).length
 
   /** Credits a key of a person with a dollar, and lets a call bring it below a threshold. */
   async function fall(person: Person, name: string) {
@@ -41,13 +34,13 @@ describe('emails about low balances', function () {
   }
 
   it('go to owners who asked for them, until they stop them by the link in one', async () => {
-    const ada = await signIn(hub().url, mailbox, 'ada@example.test')
-    const bob = await signIn(hub().url, mailbox, 'bob@example.test')
+    const ada = await signIn(hub().url, mailbox(), 'ada@example.test')
+    const bob = await signIn(hub().url, mailbox(), 'bob@example.test')
     expect((await ada.ask(path)).body).to.deep.equal({ subscribed: false })
     await ada.ask(path, { method: 'PUT', body: { subscribed: true } })
     const other = await fall(bob, 'Night shift')
     const id = await fall(ada, 'Research')
-    const { text, raw } = await mailbox.next(ada.email, 1)
+    const { text, raw } = await mailbox().next(ada.email, 1)
     expect(raw).to.match(/^Subject: Low balance at .*: \$0\.999 left/m)
     expect(text)
       .to.include(`Research (${id}) fell below $0.9995: $0.999 is left.`)

@@ -2,9 +2,8 @@ import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { createAdmin } from '../server/rest/finance/fixture.ts'
 import { createStaff, createVisitor } from '../server/staff/fixture.ts'
-import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import type { Person } from '../support/person.ts'
-import { useHub } from '../support/suite.ts'
+import { useMailHub } from '../support/suite.ts'
 import { refused } from '../support/webhook-fixture.ts'
 
 const ADDRESS = '/v1/provider/payout-address'
@@ -12,13 +11,7 @@ const newWallet = () => privateKeyToAccount(generatePrivateKey())
 
 describe('a payout address whose wallet is lost', () => {
   const admin = createAdmin()
-  let mailbox: Mailbox
-  const hub = useHub(async () => {
-    mailbox = await openMailbox()
-    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
-    return { config: { mail, admins: [admin.wallet], jobs: true } }
-  })
-  after(() => mailbox.close())
+  const { hub, mailbox } = useMailHub({ config: { admins: [admin.wallet] } })
   const [lost, next] = [newWallet(), newWallet()]
   let owner: Person
   let ann: Person
@@ -35,7 +28,7 @@ describe('a payout address whose wallet is lost', () => {
     const set = await put(lost)
     expect(set.body).to.include({ address: lost.address, next_address: null })
     provider = String(set.body['provider_id'])
-    await mailbox.next(owner.email)
+    await mailbox().next(owner.email)
   })
   const recover = (by: Person, wallet: PrivateKeyAccount) =>
     by.ask(`/v1/admin/providers/${provider}/payout-address`, {
@@ -45,7 +38,7 @@ describe('a payout address whose wallet is lost', () => {
   it('is recovered by an administrator as requested, after a longer wait (A203)', async () => {
     refused(await recover(ann, next), 404, 'not_found')
     expect((await put(next)).body).to.include({ requested_address: next.address })
-    const asked = await mailbox.next(owner.email, 1)
+    const asked = await mailbox().next(owner.email, 1)
     expect(asked.text).to.include(`A change to ${next.address} was requested.`)
     refused(await recover(ann, newWallet()), 404, 'not_found')
     refused(await recover(owner, next), 403, 'admin_only')
@@ -53,7 +46,7 @@ describe('a payout address whose wallet is lost', () => {
     expect(body).to.include({ address: lost.address, next_address: next.address })
     const wait = Date.parse(String(body['next_at'])) - Date.now()
     expect(Math.round(wait / 3_600_000)).to.equal(168)
-    const told = await mailbox.next(owner.email, 2)
+    const told = await mailbox().next(owner.email, 2)
     expect(told.text).to.include(`It changes to ${next.address}`)
     const { rows } = await hub().database.admin.query(
       'SELECT act, subject FROM hub.audit ORDER BY seq DESC LIMIT 1',

@@ -1,17 +1,10 @@
 import { expect } from 'chai'
 import { ask } from '../support/ask.ts'
-import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { tokenIn } from '../support/person.ts'
-import { useHub } from '../support/suite.ts'
+import { useMailHub } from '../support/suite.ts'
 
 describe('sign-in links', () => {
-  let mailbox: Mailbox
-  const hub = useHub(async () => {
-    mailbox = await openMailbox()
-    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
-    return { config: { mail, jobs: true } }
-  })
-  after(() => mailbox.close())
+  const { hub, mailbox } = useMailHub()
 
   let people = 0
   const newAddress = () => `flooded-${++people}@example.test`
@@ -19,7 +12,7 @@ describe('sign-in links', () => {
   const confirm = (token: string) => ask(hub().url, '/v1/account/confirm', { body: { token } })
   const linkTo = async (email: string) => {
     expect((await request(email)).status).to.equal(202)
-    return tokenIn((await mailbox.next(email)).text)
+    return tokenIn((await mailbox().next(email)).text)
   }
 
   it('reach known browsers while strangers flood the address (A205)', async () => {

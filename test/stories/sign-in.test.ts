@@ -2,18 +2,11 @@ import { expect } from 'chai'
 import { sessionCookie } from '../../server/rest/authentication.ts'
 import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { cookieOf, personWith, signIn, tokenIn } from '../support/person.ts'
-import { useHub } from '../support/suite.ts'
+import { useMailHub } from '../support/suite.ts'
 
 describe('sign-in by email', () => {
-  let mailbox: Mailbox
-  const hub = useHub(async () => {
-    mailbox = await openMailbox()
-    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
-    return { config: { mail, jobs: true } }
-  })
-  after(() => mailbox.close())
+  const { hub, mailbox } = useMailHub()
 
   let people = 0
   const newAddress = () => `person-${++people}@example.test`
@@ -21,7 +14,7 @@ describe('sign-in by email', () => {
   const confirm = (token: string) => ask(hub().url, '/v1/account/confirm', { body: { token } })
   const linkTo = async (email: string, seen = 0) => {
     expect((await request(email)).status).to.equal(202)
-    return tokenIn((await mailbox.next(email, seen)).text)
+    return tokenIn((await mailbox().next(email, seen)).text)
   }
 
   it('is not used up by viewing the link: it signs in once, by POST (A053)', async () => {
@@ -74,13 +67,13 @@ describe('sign-in by email', () => {
   it('has one account per address, and sign-up looks like sign-in', async () => {
     const email = newAddress()
     const first = await request(email)
-    const token = tokenIn((await mailbox.next(email)).text)
+    const token = tokenIn((await mailbox().next(email)).text)
     const one = await personWith(hub().url, email, cookieOf(await confirm(token))).ask(
       '/v1/account',
     )
     const second = await request(email.toUpperCase())
     expect([second.status, second.body]).to.deep.equal([first.status, first.body])
-    const again = tokenIn((await mailbox.next(email, 1)).text)
+    const again = tokenIn((await mailbox().next(email, 1)).text)
     const two = await personWith(hub().url, email, cookieOf(await confirm(again))).ask(
       '/v1/account',
     )
@@ -89,7 +82,7 @@ describe('sign-in by email', () => {
   })
 
   it('sends to one address, whatever the field contains', async () => {
-    const before = mailbox.mails.length
+    const before = mailbox().mails.length
     for (const email of [
       'a@example.test, b@example.test',
       'a@example.test;b@example.test',
@@ -106,7 +99,11 @@ describe('sign-in by email', () => {
     }
     const email = newAddress()
     await linkTo(email)
-    expect(mailbox.mails.slice(before).map(({ to }) => to)).to.deep.equal([[email]])
+    expect(
+      mailbox()
+        .mails.slice(before)
+        .map(({ to }) => to),
+    ).to.deep.equal([[email]])
   })
 
   it('keeps link and session tokens out of tables and logs', async () => {
@@ -129,7 +126,7 @@ describe('sign-in by email', () => {
 
   it('retries an email that the server refuses', async () => {
     const email = newAddress()
-    mailbox.refuse(1)
+    mailbox().refuse(1)
     expect((await request(email)).status).to.equal(202)
     const { pool } = hub().hub
     const sql = `SELECT attempts, next_at BETWEEN now() AND now() + interval '6 s' AS soon
@@ -138,7 +135,7 @@ describe('sign-in by email', () => {
     expect((await pool.query(sql, [email])).rows).to.deep.equal([{ attempts: 1, soon: true }])
     expect(hub().logged()).to.include('failed to send a mail')
     await pool.query('UPDATE hub.mail SET next_at = now() WHERE recipient = $1', [email])
-    const { text } = await mailbox.next(email)
+    const { text } = await mailbox().next(email)
     expect((await confirm(tokenIn(text))).status).to.equal(201)
     const isOut = async () => (await pool.query(sql, [email])).rowCount === 0
     await eventually(isOut) // of the job queue
@@ -149,17 +146,17 @@ describe('sign-in by email', () => {
     const told = []
     for (let i = 0; i < 7; i++) told.push(await request(email))
     expect(new Set(told.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1)
-    await mailbox.next(email, 4)
+    await mailbox().next(email, 4)
     await linkTo(newAddress())
-    expect(mailbox.mails.filter(({ to }) => to.includes(email))).to.have.length(5)
+    expect(mailbox().mails.filter(({ to }) => to.includes(email))).to.have.length(5)
   })
 
   it('lists sessions and ends one or all', async () => {
     const email = newAddress()
     const [desk, phone, other] = [
-      await signIn(hub().url, mailbox, email),
-      await signIn(hub().url, mailbox, email),
-      await signIn(hub().url, mailbox, newAddress()),
+      await signIn(hub().url, mailbox(), email),
+      await signIn(hub().url, mailbox(), email),
+      await signIn(hub().url, mailbox(), newAddress()),
     ]
     const listed = (await desk.ask('/v1/sessions')).body['data'] as Record<string, unknown>[]
     expect(listed.map(({ current }) => current)).to.deep.equal([false, true])
@@ -169,7 +166,7 @@ describe('sign-in by email', () => {
     expect(String(left.headers['set-cookie'])).to.match(/^hub_session=; .*Max-Age=0/)
     expect((await phone.ask('/v1/account')).body['code']).to.equal('session_required')
     expect((await desk.ask('/v1/account')).status).to.equal(200)
-    const again = await signIn(hub().url, mailbox, email)
+    const again = await signIn(hub().url, mailbox(), email)
     const all = await desk.ask('/v1/sessions', { method: 'DELETE' })
     expect(all.body).to.deep.equal({ ended: 2 })
     for (const each of [desk, again]) expect((await each.ask('/v1/account')).status).to.equal(401)
@@ -177,7 +174,7 @@ describe('sign-in by email', () => {
   })
 
   it('ends a session after 30 days', async () => {
-    const person = await signIn(hub().url, mailbox, newAddress())
+    const person = await signIn(hub().url, mailbox(), newAddress())
     const { pool } = hub().hub
     const account = await person.ask('/v1/account')
     const id = account.body['session_id']
@@ -188,7 +185,7 @@ describe('sign-in by email', () => {
   })
 
   it('accepts the cookie only from its own pages (A054)', async () => {
-    const person = await signIn(hub().url, mailbox, newAddress())
+    const person = await signIn(hub().url, mailbox(), newAddress())
     const make = (headers: Record<string, string>) =>
       ask(hub().url, '/v1/keys', { body: {}, headers: { cookie: person.cookie, ...headers } })
     const keys = async () => {

@@ -62,6 +62,15 @@ function parsed(text: string): ApiResponse['body'] {
   }
 }
 
+/** A page of a list. */
+export interface Page {
+  readonly data: readonly Readonly<Record<string, unknown>>[]
+  readonly next_cursor: string | null
+  readonly has_more: boolean
+}
+
+export const pageOf = (body: ApiResponse['body']): Page => body as unknown as Page
+
 /** Sends exactly these bytes over a new connection. Returns everything received until it closes. */
 export function askRaw(url: string, lines: readonly string[]): Promise<string> {
   const { hostname, port, host } = new URL(url)

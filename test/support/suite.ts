@@ -1,5 +1,6 @@
 import nock from 'nock'
 import { startTestHub, type TestHub } from './hub.ts'
+import { type Mailbox, openMailbox } from './mailbox.ts'
 import { TEST_CLUSTER } from './postgres.ts'
 
 /**
@@ -30,4 +31,16 @@ export function useHub(options?: Options | (() => Promise<Options>)): () => Test
     nock.activate()
   })
   return () => hub!
+}
+
+/** Provides a hub as `useHub` does, which runs jobs and sends its mails to a mailbox. */
+export function useMailHub(options: Options = {}) {
+  let mailbox: Mailbox | undefined
+  const hub = useHub(async () => {
+    mailbox = await openMailbox()
+    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
+    return { ...options, config: { mail, jobs: true, ...options.config } }
+  })
+  after(() => mailbox?.close())
+  return { hub, mailbox: () => mailbox! }
 }

@@ -1,6 +1,6 @@
 import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
-import { ask } from '../../support/ask.ts'
+import { ask, pageOf } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 
@@ -19,11 +19,6 @@ const filler = Array.from({ length: 30 }, (_, i) =>
 )
 
 type Item = Readonly<Record<string, unknown>>
-interface Page {
-  readonly data: readonly Item[]
-  readonly next_cursor: string | null
-  readonly has_more: boolean
-}
 
 describe('the catalog', () => {
   const hub = useHub({ plugins: filler })
@@ -37,7 +32,7 @@ describe('the catalog', () => {
   describe('GET /v1/services', () => {
     it('lists services for sale with prices in microdollars', async () => {
       const { body } = await get('/v1/services?limit=100')
-      const { data } = body as unknown as Page
+      const { data } = pageOf(body)
       const analysis = data.find(({ slug }) => slug === 'analysis')
       expect(analysis).to.deep.include({
         type: 'native',
@@ -57,7 +52,7 @@ describe('the catalog', () => {
       while (path !== undefined) {
         const { status, headers, body } = await get(path)
         expect(status).to.equal(200)
-        const { data, next_cursor, has_more } = body as unknown as Page
+        const { data, next_cursor, has_more } = pageOf(body)
         seen.push(...data.map(({ slug }) => slug))
         expect(has_more).to.equal(next_cursor !== null)
         const link: string | undefined = /^<(.*)>; rel="next"$/.exec(String(headers['link']))?.[1]
@@ -72,7 +67,7 @@ describe('the catalog', () => {
 
     it('returns twenty services per page by default', async () => {
       const { body } = await get('/v1/services')
-      expect((body as unknown as Page).data).to.have.length(20)
+      expect(pageOf(body).data).to.have.length(20)
     })
 
     const wrong = [
@@ -101,7 +96,7 @@ describe('the catalog', () => {
 
     it('ignores parameters of links from elsewhere', async () => {
       const { body } = await get('/v1/services?utm_source=directory&colour=red&__proto__=1')
-      expect((body as unknown as Page).data).to.have.length(20)
+      expect(pageOf(body).data).to.have.length(20)
     })
   })
 
@@ -134,12 +129,12 @@ describe('the catalog', () => {
     const slugs = async (order: unknown) => {
       const { status, body } = await search(order)
       expect(status, JSON.stringify(body)).to.equal(200)
-      return (body as unknown as Page).data.map(({ slug, id }) => String(slug ?? id))
+      return pageOf(body).data.map(({ slug, id }) => String(slug ?? id))
     }
 
     it('finds services by capability and explains why', async () => {
       const { body } = await search({ query: 'translate a poem' })
-      const [first] = (body as unknown as Page).data
+      const [first] = pageOf(body).data
       expect(first).to.include({ slug: 'filler-07' })
       expect(first?.['why']).to.be.a('string').that.is.not.empty
       expect(first?.['score']).to.be.above(0)
@@ -163,7 +158,7 @@ describe('the catalog', () => {
       let cursor: string | undefined
       do {
         const { body } = await search({ limit: 10, ...(cursor ? { cursor } : {}) })
-        const page = body as unknown as Page
+        const page = pageOf(body)
         seen.push(...page.data.map(({ slug, id }) => String(slug ?? id)))
         cursor = page.next_cursor ?? undefined
       } while (cursor !== undefined)

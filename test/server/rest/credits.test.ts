@@ -4,16 +4,11 @@ import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { countingService, resetWork } from '../../stories/counted-service.ts'
 import { flawed } from '../../stories/failing-services.ts'
-import { ask } from '../../support/ask.ts'
+import { ask, pageOf } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool } from '../mcp/ask.ts'
 
 type Item = Readonly<Record<string, unknown>>
-interface Page {
-  readonly data: readonly Item[]
-  readonly next_cursor: string | null
-  readonly has_more: boolean
-}
 
 describe('credits of a key', () => {
   const hub = useHub({ plugins: [countingService, flawed] })
@@ -100,7 +95,7 @@ describe('credits of a key', () => {
     while (path !== undefined) {
       const { status, headers, body } = await ada.get(path)
       expect(status).to.equal(200)
-      const { data, has_more } = body as unknown as Page
+      const { data, has_more } = pageOf(body)
       expect(data.length).to.be.at.most(5)
       seen.push(...data)
       const link: string | undefined = /^<(.*)>; rel="next"$/.exec(String(headers['link']))?.[1]

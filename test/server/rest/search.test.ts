@@ -10,16 +10,11 @@ import nock from 'nock'
 import { embedDocuments } from '../../../core/catalog/search/semantic/embed-documents.ts'
 import { openAiEmbedder } from '../../../core/catalog/search/semantic/embedder.ts'
 import { createBackends } from '../../../core/egress/backends.ts'
-import { ask } from '../../support/ask.ts'
+import { ask, type Page, pageOf } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 import { listenOnLoopback } from '../../support/loopback.ts'
 
 type Item = Readonly<Record<string, unknown>>
-interface Page {
-  readonly data: readonly Item[]
-  readonly next_cursor: string | null
-  readonly has_more: boolean
-}
 
 /** Thirty listings with rising prices; every third on Polygon, every fifth tagged `radar`. */
 const LISTINGS = `
@@ -75,10 +70,10 @@ describe('POST /v1/search', () => {
     nock.activate()
   })
 
-  const find = async (order: Item): Promise<Page> => {
+  const find = async (order: Item) => {
     const { status, body } = await ask(hub.url, '/v1/search', { key: ada.apiKey, body: order })
     expect(status, JSON.stringify(body)).to.equal(200)
-    return body as unknown as Page
+    return pageOf(body)
   }
   const numbers = ({ data }: Page) => data.map(({ id }) => Number(String(id).replace('ext_', '')))
 

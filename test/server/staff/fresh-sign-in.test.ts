@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import { readConfig } from '../../../core/config.ts'
 import { ask } from '../../support/ask.ts'
-import { type Mailbox, openMailbox } from '../../support/mailbox.ts'
 import { readOpenApi } from '../../support/openapi.ts'
 import { cookieOf, type Person, personWith, tokenIn } from '../../support/person.ts'
-import { useHub } from '../../support/suite.ts'
+import { useMailHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
 import { createStaff, createVisitor, expectRefused } from './fixture.ts'
 
@@ -14,14 +13,9 @@ const FORM = 'application/x-www-form-urlencoded'
 
 describe('a stolen session or key of staff', () => {
   const admin = createAdmin()
-  let mailbox: Mailbox
-  const hub = useHub(async () => {
-    mailbox = await openMailbox()
-    const mail = { smtpUrl: mailbox.url, from: 'hub@example.test' }
-    const staff = { ...readConfig({}).staff, freshKeys: true }
-    return { config: { mail, staff, admins: [admin.wallet], jobs: true } }
+  const { hub, mailbox } = useMailHub({
+    config: { staff: { ...readConfig({}).staff, freshKeys: true }, admins: [admin.wallet] },
   })
-  after(() => mailbox.close())
   let ann: Person
   before(async () => {
     ann = await createStaff(hub(), admin, 'ann@house.example', 'admin')
@@ -80,10 +74,10 @@ describe('a stolen session or key of staff', () => {
     const cookie = `${ann.cookie}; ${kept}`
     const again = await ann.ask('/sign-in/again', { headers: { ...html, cookie } })
     expect(again.text).to.include(ann.email).and.to.include('/admin/roles')
-    const seen = mailbox.mails.length
+    const seen = mailbox().mails.length
     const sent = await ann.ask('/sign-in/again', { body: 'act=ask', headers: { ...html, cookie } })
     expect(sent.headers['location']).to.equal('/sign-in/again?done=sent')
-    const token = tokenIn((await mailbox.next(ann.email, seen)).text)
+    const token = tokenIn((await mailbox().next(ann.email, seen)).text)
     const confirmed = await ann.ask(`/sign-in/confirm?token=${token}`, {
       body: `act=confirm&token=${token}`,
       headers: { ...html, cookie },

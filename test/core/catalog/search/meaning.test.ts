@@ -2,49 +2,8 @@ import { expect } from 'chai'
 import type { Candidate } from '../../../../core/catalog/search/check-draft.ts'
 import { createMatcher } from '../../../../core/catalog/search/match.ts'
 import { wordVectors } from '../../../../core/catalog/search/meaning/word-vectors.ts'
-import { readQuery } from '../../../../core/catalog/search/query.ts'
 import { correctSpelling } from '../../../../core/catalog/search/spelling.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-
-const wordsOf = (text: string): string =>
-  readQuery(text)
-    .spans.flatMap(({ words }) => words)
-    .join(' ')
-
-describe('queries in other languages', () => {
-  for (const [text, words] of [
-    ['traducir un documento al inglés', 'translate document english'],
-    ['Wechselkursabfrage', 'exchange rate search'],
-    ['qualité de l’air à Lyon', 'air quality lyon'],
-    ['прогноз погоды на завтра', 'forecast weather tomorrow'],
-    ['图片压缩', 'image compress'],
-    ['翻訳ツール', 'translate'],
-    ['날씨 예보', 'weather forecast'],
-    ['generare immagini', 'generate image'],
-    ['hava durumu tahmini', 'weather forecast'],
-    ['ترجمة النص إلى الفرنسية', 'translate text french'],
-    ['पाठ का अनुवाद करें', 'text translate'],
-    ['查询SSL证书', 'search ssl certificate'],
-    ['cotizaciones de tarjetas de crédito', 'price credit card'],
-    ['verificare numeri di telefono', 'check phone number'],
-    ['oversætte en faktura', 'translate invoice'],
-    ['satunnainen salasana', 'random password'],
-  ] as const) {
-    it(`reads "${text}" as "${words}"`, () => {
-      expect(wordsOf(text)).to.equal(words)
-    })
-  }
-
-  for (const text of ['die casting machines', 'car rental', 'son of a gun', 'stock price alert']) {
-    it(`keeps the English words of "${text}"`, () => {
-      expect(wordsOf(text)).to.equal(text)
-    })
-  }
-
-  it('names the searched word in the explanation', () => {
-    expect(readQuery('contraseña segura').spans[0]!.asked).to.equal('contrasena')
-  })
-})
 
 describe('word vectors of search', () => {
   let database: FreshDatabase
