@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { ttlCache } from '../runtime/cache.ts'
 import type { FailedAttempts } from './failed-attempts.ts'
 
@@ -8,10 +9,17 @@ const UNKNOWN_MAX = 20_000
 const VALID_MS = 3_600_000
 const VALID_MAX = 50_000
 
+/** SQL by kind of credential: those of the digests that exist. */
+const EXISTING = {
+  key: 'SELECT hash FROM hub.key_secret WHERE hash = ANY ($1)',
+  link: 'SELECT hash FROM hub.magic_link WHERE hash = ANY ($1)',
+  session: 'SELECT hash FROM hub.session WHERE hash = ANY ($1) AND expires_at > now()',
+} as const
+
 export interface CredentialGateDeps {
+  readonly pool: Pool
+  readonly kind: keyof typeof EXISTING
   readonly attempts: FailedAttempts
-  /** Returns those digests that exist. */
-  readonly findExisting: (digests: readonly Buffer[]) => Promise<readonly Buffer[]>
   /** False to count repeated attempts once: browsers resend the cookie of an ended session. */
   readonly countsRepeats?: boolean
   /** See `TtlOptions`. */
@@ -38,10 +46,10 @@ export class CredentialGate {
   #generation = 0
 
   constructor(deps: CredentialGateDeps) {
-    const { attempts, findExisting, now, countsRepeats = true, batchMs = 250 } = deps
+    const { attempts, now, countsRepeats = true } = deps
     this.#attempts = attempts
     this.#countsRepeats = countsRepeats
-    this.#check = new ExistenceCheck(findExisting, batchMs)
+    this.#check = new ExistenceCheck(deps)
     this.#valid = ttlCache<string, true>({ ttlMs: VALID_MS, max: VALID_MAX, now })
     this.#unknown = ttlCache<string, true>({ ttlMs: UNKNOWN_MS, max: UNKNOWN_MAX, now })
   }
@@ -127,12 +135,14 @@ interface Batch {
 
 /** Checks many credentials with one query, at most one query per interval. */
 class ExistenceCheck {
-  readonly #findExisting: CredentialGateDeps['findExisting']
+  readonly #pool: Pool
+  readonly #query: string
   readonly #batchMs: number
   #batch: Batch | undefined
 
-  constructor(findExisting: CredentialGateDeps['findExisting'], batchMs: number) {
-    this.#findExisting = findExisting
+  constructor({ pool, kind, batchMs = 250 }: CredentialGateDeps) {
+    this.#pool = pool
+    this.#query = EXISTING[kind]
     this.#batchMs = batchMs
   }
 
@@ -153,10 +163,12 @@ class ExistenceCheck {
     const { promise: existing, resolve, reject } = Promise.withResolvers<ReadonlySet<string>>()
     setTimeout(() => {
       this.#batch = undefined
-      this.#findExisting([...digests.values()]).then(
-        (found) => resolve(new Set(found.map((each) => each.toString('base64')))),
-        reject,
-      )
+      this.#pool
+        .query<{ hash: Buffer }>(this.#query, [[...digests.values()]])
+        .then(
+          ({ rows }) => resolve(new Set(rows.map(({ hash }) => hash.toString('base64')))),
+          reject,
+        )
     }, this.#batchMs)
     return { digests, perNetwork: new Map(), existing }
   }

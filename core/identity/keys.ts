@@ -210,18 +210,6 @@ function parseKey(authorization: string): string | undefined {
   return key !== undefined && isWellFormed(key) ? key : undefined
 }
 
-/** Returns those digests that belong to a key. */
-export async function findExistingKeys(
-  pool: Pool,
-  digests: readonly Buffer[],
-): Promise<readonly Buffer[]> {
-  const { rows } = await pool.query<{ hash: Buffer }>(
-    'SELECT hash FROM hub.key_secret WHERE hash = ANY ($1)',
-    [digests],
-  )
-  return rows.map(({ hash }) => hash)
-}
-
 /**
  * Returns a key as the caller of a signed-in person, who need not know its secret.
  * @param principals ids of the person's account and linked wallets

@@ -160,18 +160,6 @@ export class MagicLinks {
 
 type Gate = Pick<CredentialGate, 'find'>
 
-/** Returns those digests that belong to a link. */
-export async function findExistingLinks(
-  pool: Pool,
-  digests: readonly Buffer[],
-): Promise<readonly Buffer[]> {
-  const { rows } = await pool.query<{ hash: Buffer }>(
-    'SELECT hash FROM hub.magic_link WHERE hash = ANY ($1)',
-    [digests],
-  )
-  return rows.map(({ hash }) => hash)
-}
-
 interface LinkCounts {
   readonly byNetwork: number
   /** Emails to this network or device. */

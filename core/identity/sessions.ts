@@ -130,18 +130,6 @@ export async function findSession(
   return { ...session, role: highestRole(roles) }
 }
 
-/** Returns those digests that belong to a session. */
-export async function findExistingSessions(
-  pool: Pool,
-  digests: readonly Buffer[],
-): Promise<readonly Buffer[]> {
-  const { rows } = await pool.query<{ hash: Buffer }>(
-    'SELECT hash FROM hub.session WHERE hash = ANY ($1) AND expires_at > now()',
-    [digests],
-  )
-  return rows.map(({ hash }) => hash)
-}
-
 /** Lists the sessions of a person, newest first. */
 export async function listSessions(
   pool: Pool,

@@ -3,9 +3,6 @@ import { listenOnChannel } from '../../core/db/listen.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { CredentialGate, type CredentialGates } from '../../core/identity/credential-gate.ts'
 import { FailedAttempts } from '../../core/identity/failed-attempts.ts'
-import { findExistingKeys } from '../../core/identity/keys.ts'
-import { findExistingLinks } from '../../core/identity/magic-link.ts'
-import { findExistingSessions } from '../../core/identity/sessions.ts'
 import { logFailure } from '../../core/outages.ts'
 import type { HubOptions } from './options.ts'
 
@@ -46,20 +43,11 @@ export function openCredentialGates(
 
 function createGates(pool: Pool, now: HubOptions['cacheNow']) {
   const attempts = new FailedAttempts(now)
-  const open = (
-    find: (pool: Pool, digests: readonly Buffer[]) => Promise<readonly Buffer[]>,
-    countsRepeats = true,
-  ): CredentialGate =>
-    new CredentialGate({
-      attempts,
-      findExisting: (digests) => find(pool, digests),
-      countsRepeats,
-      now,
-    })
+  const deps = { pool, attempts, now }
   const gates = {
-    keyGate: open(findExistingKeys),
-    sessionGate: open(findExistingSessions, false),
-    linkGate: open(findExistingLinks),
+    keyGate: new CredentialGate({ ...deps, kind: 'key' }),
+    sessionGate: new CredentialGate({ ...deps, kind: 'session', countsRepeats: false }),
+    linkGate: new CredentialGate({ ...deps, kind: 'link' }),
   }
   return { gates, all: Object.values(gates) }
 }

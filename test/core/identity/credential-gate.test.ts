@@ -7,7 +7,7 @@ import {
   ATTEMPTS_TOTAL_MAX,
   FailedAttempts,
 } from '../../../core/identity/failed-attempts.ts'
-import { findExistingKeys, KeyRing } from '../../../core/identity/keys.ts'
+import { KeyRing } from '../../../core/identity/keys.ts'
 import { createMainKey, findOrCreatePrincipal } from '../../../core/identity/main-keys.ts'
 import { generateKey, hashKey, keyPrefix } from '../../../core/identity/secret.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
@@ -41,7 +41,8 @@ describe('unknown keys', () => {
     const clock = () => now
     gate = new CredentialGate({
       attempts: new FailedAttempts(clock),
-      findExisting: (digests) => findExistingKeys(counted, digests),
+      pool: counted,
+      kind: 'key',
       now: clock,
       batchMs: 20,
     })
