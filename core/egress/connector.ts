@@ -7,13 +7,14 @@ import { dnsResolver, isNameNotFound, type ResolvedAddress, type Resolver } from
 import { SANDBOX_ADDRESS, type SandboxHosts } from './sandbox.ts'
 import { isAllowedPort, portOf } from './target.ts'
 
+/** Timeout for lookup, TCP and TLS together. */
+const CONNECT_MS = 5_000
+
 export interface ConnectorOptions {
   readonly sandboxHosts?: SandboxHosts
   readonly allowedPorts?: readonly number[]
   /** Default: the operating system's name servers. */
   readonly resolver?: Resolver
-  /** Timeout for lookup, TCP and TLS together. Default 5,000. */
-  readonly connectMs?: number
 }
 
 /**
@@ -31,7 +32,7 @@ export function guardedConnector(options: ConnectorOptions = {}): buildConnector
     allowH2: false,
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
-    timeout: options.connectMs ?? 5_000,
+    timeout: CONNECT_MS,
     onread: SHARED_READ_BUFFER,
     lookup: guardedLookup(sandboxHosts, options.resolver ?? dnsResolver()),
   })

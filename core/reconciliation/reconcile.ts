@@ -27,6 +27,9 @@ import {
 import type { Pending, WalletName } from './types.ts'
 import { syncEntries } from './wallet-entries.ts'
 
+/** Time for which a pending payment explains a transfer. */
+const PAYMENT_SECONDS = 3_600
+
 export interface ReconcileOptions {
   /**
    * Block after which the ledger of a wallet without an opening balance begins. Needed on a long
@@ -37,8 +40,6 @@ export interface ReconcileOptions {
   readonly from?: bigint | undefined
   /** Maximum difference between the clocks of chain and database. @defaultValue 60 */
   readonly skewSeconds?: number
-  /** Time for which a pending payment explains a transfer. @defaultValue 3600 */
-  readonly paymentTimeoutSeconds?: number
   /** Blocks per piece, which is stored as a whole or not at all. @defaultValue 10000 */
   readonly pieceBlocks?: bigint
   /** Pieces per run, at most; the next run continues there. @defaultValue 100 */
@@ -145,11 +146,11 @@ async function recordRun(
   client: ClientBase,
   range: BlockRange,
   { end, transfers, balance }: ChainState,
-  { skewSeconds = 60, paymentTimeoutSeconds = 3_600 }: ReconcileOptions,
+  { skewSeconds = 60 }: ReconcileOptions,
 ): Promise<ReconciliationResult> {
   const { wallet, address, from, to, begin } = range
   const before = (seconds: number): Date => new Date(end.time.getTime() - seconds * MS_PER_SECOND)
-  const payments = await readPendingPayments(client, wallet, before(paymentTimeoutSeconds))
+  const payments = await readPendingPayments(client, wallet, before(PAYMENT_SECONDS))
   await storeTransfers(client, { ...range, transfers }, range.isReorganized)
   const ledger = (await syncEntries(client)).get(wallet) ?? 0n
   await closeResolved(client, wallet)
