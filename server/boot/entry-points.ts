@@ -223,7 +223,7 @@ function createWeb(
     calls,
     claims,
     call: async (request) => {
-      if (request.caller) await limitRate(callDeps, request.caller, request)
+      if (request.caller) await limitRate(callDeps, request.caller)
       return call(callDeps, request)
     },
     receipts,

@@ -48,8 +48,9 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
     if (size <= BODY_BYTES_MAX) chunks.push(chunk)
     else reject(tooLarge(size)) // read on and drop: many clients listen only after sending all
   })
-  request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-  request.once('error', (cause) => reject(new Fault('caller_gone', undefined, { cause })))
+  // Not `once`, which would wrap and remove the listeners of events that come once anyway.
+  request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+  request.on('error', (cause) => reject(new Fault('caller_gone', undefined, { cause })))
   if (request.destroyed) reject(new Fault('caller_gone'))
   return promise
 }

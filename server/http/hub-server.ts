@@ -107,7 +107,8 @@ export class HubServer extends Server {
     const connection = this.#connections.get(socket)
     if (!connection) return // it is closed
     connection.requests++
-    response.once('close', () => {
+    // Emitted once: `once` would wrap the listener and remove it, at a cost for each request.
+    response.on('close', () => {
       connection.requests--
       connection.receivedBytes = socket.bytesRead
       connection.idleSince = elapsedMs()

@@ -32,12 +32,17 @@ export class ResponseWriter {
     for (const name of Object.keys(headers)) this.#set(name, headers[name]!)
   }
 
-  /** Sends a complete body, compressed if the client accepts that. */
-  async send(status: number, body: string | Buffer): Promise<void> {
-    if (!isCompressible(status, body.length, (name) => this.#valueOf(name))) {
-      this.#write(status, body)
-      return
-    }
+  /**
+   * Sends a complete body, compressed if the client accepts that. Returns a promise only for a body
+   * that may be compressed.
+   */
+  send(status: number, body: string | Buffer): Promise<void> | undefined {
+    if (isCompressible(status, body.length, (name) => this.#valueOf(name)))
+      return this.#sendCompressed(status, body)
+    this.#write(status, body)
+  }
+
+  async #sendCompressed(status: number, body: string | Buffer): Promise<void> {
     const smaller = await compressBody(body, this.#exchange.req)
     const vary = this.#valueOf('vary')
     this.setHeaders(vary ? { ...smaller.headers, Vary: withAcceptEncoding(vary) } : smaller.headers)

@@ -224,7 +224,7 @@ const JSON_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-function sendJson(writer: ResponseWriter, status: number, json: string): Promise<void> {
+function sendJson(writer: ResponseWriter, status: number, json: string): Promise<void> | undefined {
   writer.setHeaders(JSON_HEADERS)
   return writer.send(status, json)
 }
@@ -246,7 +246,7 @@ function sendError(
   error: unknown,
   id: Id | undefined,
   deps: McpDeps,
-): Promise<void> {
+): Promise<void> | undefined {
   const { status, headers, body } =
     error instanceof RpcError ? rpcErrorResponse(error) : httpErrorResponse(exchange, error, deps)
   writer.setHeaders(headers)

@@ -53,7 +53,7 @@ export function startTrace(observers: Observers, ctx: Exchange): Trace {
   const trace = new Trace()
   ctx.state['trace'] = trace
   observers.connections.watch(ctx.req, ctx.res, trace)
-  ctx.res.once('close', () => {
+  ctx.res.on('close', () => {
     observers.connections.forget(ctx.res)
     reportRequest(observers, ctx, trace)
   })

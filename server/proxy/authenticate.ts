@@ -1,6 +1,7 @@
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
+import type { RateState } from '../../core/usage/rate-limit.ts'
 import type { CallDeps } from './call-deps.ts'
 import type { AnonymousCaller, CallRequest } from './call-types.ts'
 import { signIn } from './sign-in.ts'
@@ -12,36 +13,41 @@ import { signIn } from './sign-in.ts'
  * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`, `authentication_limited` or
  *   `caller_gone`
  */
-export async function authenticate(
+export function authenticate(
   { keys, signIns }: Pick<CallDeps, 'keys' | 'signIns'>,
   request: CallRequest,
 ): Promise<Caller | AnonymousCaller> {
   const { authorization, ip } = request
-  if (authorization !== undefined) {
-    return await keys.authenticate(authorization, () => networkPrefix(ip()))
-  }
+  return authorization === undefined
+    ? identifyKeyless(signIns, request)
+    : keys.authenticate(authorization, () => networkPrefix(ip()))
+}
+
+async function identifyKeyless(
+  signIns: CallDeps['signIns'],
+  request: CallRequest,
+): Promise<Caller | AnonymousCaller> {
   const signedIn =
     request.signIn === undefined ? undefined : await signIn(signIns, request.signIn, request)
   if (typeof signedIn === 'object') return signedIn
-  const address = ip()
+  const address = request.ip()
   // Paid responses are stored for the address that paid; a closed connection has none.
   if (address === '') throw new Fault('caller_gone')
   return { keyId: null, ip: address, ...(signedIn && { signInRefusal: signedIn }) }
 }
 
 /**
- * Counts the request against the limit of the key's tier, or of an anonymous caller's network, and
- * adds the RateLimit headers.
+ * Counts the request against the limit of the key's tier, or of an anonymous caller's network.
+ * Returns the RateLimit headers.
  * @throws Fault `rate_limited`
  */
-export async function limitRate(
+export function limitRate(
   { limits, accountStatus }: CallDeps,
   caller: Caller | AnonymousCaller,
-  { addHeaders }: CallRequest,
-): Promise<void> {
-  const rate =
-    caller.keyId === null
-      ? await limits.address(caller.ip)
-      : await limits.key(caller, await accountStatus.tier(caller.credits))
-  addHeaders?.(rate.headers)
+): Promise<RateState> {
+  if (caller.keyId === null) return limits.address(caller.ip)
+  const tier = accountStatus.tier(caller.credits)
+  return typeof tier === 'string'
+    ? limits.key(caller, tier)
+    : tier.then((known) => limits.key(caller, known))
 }

@@ -11,6 +11,7 @@ import { dryRun } from './dry-run.ts'
 import { fund } from './fund.ts'
 import { handle } from './handle.ts'
 import { countBody, expectBody } from './large-bodies.ts'
+import { paymentRequired } from './payment-required.ts'
 import { quote } from './quote.ts'
 import { replay, respond } from './respond.ts'
 import { release, settle } from './settle.ts'
@@ -68,7 +69,7 @@ async function makeCall(
     caller = await authenticate(deps, sent) // 401
     if (trace && caller.keyId !== null) trace.identify(caller)
     trace?.begin('limit')
-    await limitRate(deps, caller, sent) // 429
+    sent.addHeaders?.((await limitRate(deps, caller)).headers) // 429
   }
   const { signedMessage } = sent
   const request = signedMessage ? await identifyAgent(deps, caller, sent, signedMessage) : sent
@@ -90,7 +91,8 @@ async function makeCall(
   let funds: Funds | undefined
   let isStreaming = false
   try {
-    funds = attempt.prepaid ?? (await fund(deps, priced)) // 402
+    funds = attempt.prepaid ?? (await fund(deps, priced)) // 403, 429
+    if (!funds) throw await paymentRequired(deps, priced) // 402
     trace?.begin('handle')
     onProgress?.({ stage: 'funded', source: funds.source })
     const turn = expectBody(deps, priced, funds) // 429

@@ -62,7 +62,10 @@ async function serve(
   writer.setHeaders(headers)
   traceOf(exchange).charged ??= BigInt(headers['X-Charged-Microdollars'] ?? 0)
   if (body instanceof ResponseStream) writer.sendStream(status, body)
-  else await writer.send(status, serializeBody(body))
+  else {
+    const sending = writer.send(status, serializeBody(body))
+    if (sending) await sending
+  }
 }
 
 async function makeCall(

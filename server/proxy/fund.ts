@@ -5,19 +5,14 @@ import { reserveCredits } from './funds/credits.ts'
 import { reserveFreeCall } from './funds/free-calls.ts'
 import { chargeNothing } from './funds/no-charge.ts'
 import { reserveX402 } from './funds/x402.ts'
-import { acceptsX402, paymentRequired } from './payment-required.ts'
+import { acceptsX402 } from './payment-required.ts'
 
 /**
- * Reserves the price from the first source that covers it.
- * @throws Fault the 402 of `paymentRequired`, `payment_invalid`, `key_limit_reached`, or
- *   `concurrency_limited`
+ * Reserves the price from the first source that covers it; undefined if none does.
+ * @throws Fault `payment_invalid`, `key_limit_reached`, or `concurrency_limited`
  */
-export async function fund(deps: CallDeps, priced: PricedCall): Promise<Funds> {
-  if (priced.price === 0n) return chargeNothing(deps, priced)
-  const funds = await firstFundingSource(RESERVE, deps, priced)
-  if (funds) return funds
-  throw await paymentRequired(deps, priced)
-}
+export const fund = (deps: CallDeps, priced: PricedCall): Funds | Promise<Funds | undefined> =>
+  priced.price === 0n ? chargeNothing(deps, priced) : firstFundingSource(RESERVE, deps, priced)
 
 /** The same operation on each funding source; undefined if the source cannot cover the price. */
 export interface FundingSources<Result> {

@@ -156,20 +156,30 @@ function endpointOf(
   })
 }
 
-async function priceOf(
-  { endpoint, service }: Offering,
+/** Returns a promise only if the price is computed. */
+function priceOf(
+  offering: Offering,
   input: unknown,
   agent: string | undefined,
   log: Log,
-): Promise<Quote> {
-  const { price } = endpoint
+): Quote | Promise<Quote> {
+  const { price } = offering.endpoint
   if (typeof price === 'bigint') return { amount: price }
   if (price.unit !== undefined) return { amount: price.max }
-  const work = withDeadline(endpoint, () => price.of(input, agent))
+  return computePrice(offering, price.max, () => price.of(input, agent), log)
+}
+
+async function computePrice(
+  { endpoint, service }: Offering,
+  max: Micros,
+  compute: () => Quote | Promise<Quote>,
+  log: Log,
+): Promise<Quote> {
+  const work = withDeadline(endpoint, compute)
   const quote: Quote | undefined = await work.catch((error: unknown) => {
     throw providerFault(error, service.slug, log)
   })
-  if (typeof quote?.amount !== 'bigint' || quote.amount < 0n || quote.amount > price.max) {
+  if (typeof quote?.amount !== 'bigint' || quote.amount < 0n || quote.amount > max) {
     throw new Fault('plugin_contract', 'The computed price exceeds the declared maximum.')
   }
   return quote

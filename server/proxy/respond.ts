@@ -3,6 +3,7 @@ import { Fault } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
 import type { Usage } from '../../core/plugin/metered.ts'
+import type { CallRecord } from '../../core/usage/call-records.ts'
 import type { ReceiptForm } from '../../core/usage/receipts.ts'
 import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
@@ -73,7 +74,7 @@ const chargedIn = ({ status, body }: ReplayableResponse['response']): number =>
  * @throws Fault `response_lost` if a repetition found no record and refunded the call, or
  *   `payment_in_progress` if its payment was taken over and pays for another attempt
  */
-export async function signReceipt(
+export function signReceipt(
   deps: CallDeps,
   settled: SettledCall,
   responseHash: Buffer | null,
@@ -83,20 +84,25 @@ export async function signReceipt(
   const record = recordOf(deps, settled, responseHash)
   const isRepeatable = attempt.keyed !== undefined || funds.source === 'x402'
   const hasFailed = record.outcome === 'failed'
-  if (isStorable || !isRepeatable || hasFailed) deps.calls.add(record)
-  else {
-    const { outcome } = await deps.calls.insert(record)
-    if (outcome === 'failed') throw withRefund(new Fault('response_lost'), priced, funds)
-    if ((await funds.markDelivered?.()) === false) {
-      await deps.calls.withdraw(record.id)
-      throw withRefund(new Fault('payment_in_progress'), priced, funds)
-    }
-  }
-  return await deps.receipts.sign(
-    record,
-    endpointName(priced.offering),
-    receiptForm(priced.request),
-  )
+  const sign = () =>
+    deps.receipts.sign(record, endpointName(priced.offering), receiptForm(priced.request))
+  if (!isStorable && isRepeatable && !hasFailed)
+    return recordDelivery(deps, settled, record).then(sign)
+  deps.calls.add(record)
+  return sign()
+}
+
+/** Writes the record of a response that is not stored, before it is delivered. */
+async function recordDelivery(
+  { calls }: CallDeps,
+  { priced, funds }: SettledCall,
+  record: CallRecord,
+): Promise<void> {
+  const { outcome } = await calls.insert(record)
+  if (outcome === 'failed') throw withRefund(new Fault('response_lost'), priced, funds)
+  if ((await funds.markDelivered?.()) !== false) return
+  await calls.withdraw(record.id)
+  throw withRefund(new Fault('payment_in_progress'), priced, funds)
 }
 
 /** A receipt shares its signature with those of other calls, unless the caller asks for a JWS. */

@@ -53,14 +53,21 @@ export class Catalog {
     this.#commissionsCheckedAt = deps.now()
   }
 
-  /** Finds endpoints by `METHOD /path` if the service exists. @throws Fault `service_suspended` */
-  async find(slug: string): Promise<Routes | undefined> {
+  /**
+   * Finds endpoints by `METHOD /path` if the service exists. Returns a promise only if something
+   * must be read first.
+   * @throws Fault `service_suspended`
+   */
+  find(slug: string): Routes | undefined | Promise<Routes | undefined> {
     const pendingCheck = this.#deps.suspensions.assertNotSuspended(slug)
-    if (pendingCheck) await pendingCheck
-    if (!this.#declared.has(slug)) return await this.#deps.families.find(slug)
+    return pendingCheck ? pendingCheck.then(() => this.#find(slug)) : this.#find(slug)
+  }
+
+  #find(slug: string): Routes | undefined | Promise<Routes | undefined> {
+    if (!this.#declared.has(slug)) return this.#deps.families.find(slug)
     const isCheckDue = this.#deps.now() - this.#commissionsCheckedAt >= COMMISSION_CHECK_MS
-    if (isCheckDue) await this.#updateCommissions(this.#declared)
-    return this.#declared.get(slug)
+    if (!isCheckDue) return this.#declared.get(slug)
+    return this.#updateCommissions(this.#declared).then(() => this.#declared.get(slug))
   }
 
   /** Publishes new price versions of services whose commission has changed. */
