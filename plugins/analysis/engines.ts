@@ -21,7 +21,7 @@ export type ConfiguredEngine =
       readonly model: string
       readonly prices: Prices & { readonly max_cost_per_day?: bigint | undefined }
       readonly answer: (
-        asked: ParsedRequest,
+        parsed: ParsedRequest,
         spending: Spending,
         signal: AbortSignal,
       ) => Promise<EngineResult>
@@ -97,7 +97,7 @@ export class Engines {
 
   async #callRemote(
     engine: RemoteConfiguration,
-    asked: ParsedRequest,
+    parsed: ParsedRequest,
     signal: AbortSignal,
   ): Promise<EngineResult> {
     const { prices, name, model } = engine
@@ -108,14 +108,14 @@ export class Engines {
     const spending = new Spending(prices)
     let outcome: EngineCall['outcome'] = 'aborted'
     try {
-      const result = await engine.answer(asked, spending, signal)
+      const result = await engine.answer(parsed, spending, signal)
       outcome = 'answered'
       return result
     } catch (error) {
       if (!signal.aborted) outcome = error instanceof EngineError ? error.reason : 'unavailable'
       throw error
     } finally {
-      const { id: callId, endpoint } = asked
+      const { id: callId, endpoint } = parsed
       await this.#record({ callId, endpoint, engine: name, model, outcome, spending })
     }
   }

@@ -16,7 +16,7 @@ export const ANALYZE_VERSION = versionOf(GUIDE, schemaPart.object({ output: ANY_
 
 export const analyzeQuestion = (text: string, task: AnalyzeTask): Question<Analysis> => {
   const { format, instructions, referenceDate } = task
-  const wanted = format.kind === 'schema' ? format.schema : ANY_SCHEMA
+  const callerSchema = format.kind === 'schema' ? format.schema : ANY_SCHEMA
   return {
     guide: GUIDE,
     details: {
@@ -25,9 +25,9 @@ export const analyzeQuestion = (text: string, task: AnalyzeTask): Question<Analy
       ...(referenceDate !== undefined && { today: referenceDate }),
     },
     text,
-    schema: schemaPart.object({ output: allowNulls(wanted) }),
+    schema: schemaPart.object({ output: allowNulls(callerSchema) }),
     expectedTokens: OUTPUT_TOKENS,
-    judge: (value) => judge((value as { output: unknown }).output, wanted, text, task),
+    judge: (value) => judge((value as { output: unknown }).output, callerSchema, text, task),
   }
 }
 
@@ -52,14 +52,14 @@ const mapRecord = (record: Json, change: (one: Json) => Json): Json =>
 /** Validates the model's output against the caller's full schema. */
 const judge = (
   output: unknown,
-  wanted: Json,
+  callerSchema: Json,
   text: string,
   task: AnalyzeTask,
 ): Judgment<Analysis> => {
   const unresolved: string[] = []
   const grounding = { finder: spanFinder(text), used: new Map(), task, unresolved }
   const grounded = withSpans(output, '', grounding)
-  const form = task.format.kind === 'schema' ? wanted : schemaOfValue(grounded)
+  const form = task.format.kind === 'schema' ? callerSchema : schemaOfValue(grounded)
   const filled = settle(grounded, form, '', unresolved)
   const issues = issuesOf(filled.schema, filled.value)
   if (issues.length > 0) return { issues: issues.map((issue) => `/output${issue}`) }
@@ -134,21 +134,21 @@ const settleObject = (
   const values: [string, unknown][] = []
   const changed: [string, unknown][] = []
   for (const [key, inner] of Object.entries(properties)) {
-    const wanted = isRecord(inner) ? inner : {}
+    const property = isRecord(inner) ? inner : {}
     const pointer = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
     if (!Object.hasOwn(value, key) && !required.includes(key)) continue
     const given = Object.hasOwn(value, key) ? value[key] : null
     if (given === null) {
-      const { length: refused } = issuesOf(wanted, null)
+      const { length: refused } = issuesOf(property, null)
       if (!required.includes(key) && refused > 0) continue
-      if (refused > 0 || Object.keys(wanted).length === 0) unresolved.push(pointer)
-      if (refused > 0) changed.push([key, { anyOf: [wanted, { type: 'null' }] }])
+      if (refused > 0 || Object.keys(property).length === 0) unresolved.push(pointer)
+      if (refused > 0) changed.push([key, { anyOf: [property, { type: 'null' }] }])
       values.push([key, null])
       continue
     }
-    const settled = settle(given, wanted, pointer, unresolved)
+    const settled = settle(given, property, pointer, unresolved)
     values.push([key, settled.value])
-    if (settled.schema !== wanted) changed.push([key, settled.schema])
+    if (settled.schema !== property) changed.push([key, settled.schema])
   }
   const others = Object.entries(value).filter(([key]) => !Object.hasOwn(properties, key))
   return {

@@ -27,7 +27,7 @@ const VERSIONS: Readonly<Record<Task['kind'], string>> = {
 export interface RemoteEngine {
   /** `spending` includes failed requests. @throws EngineError, or the signal's reason */
   readonly answer: (
-    asked: ParsedRequest,
+    parsed: ParsedRequest,
     spending: Spending,
     signal: AbortSignal,
   ) => Promise<EngineResult>

@@ -91,8 +91,10 @@ const entitiesOf = async (
   }
   const isNumeric = ({ type }: Entity): boolean => type === 'date' || type === 'amount'
   const numbers = embedded.entities(document, task).filter(isNumeric)
-  const wanted = names.filter(({ type }) => task.types.has(type))
-  return withoutOverlaps([...wanted, ...numbers], document.text.length)
+  return withoutOverlaps(
+    [...names.filter(({ type }) => task.types.has(type)), ...numbers],
+    document.text.length,
+  )
 }
 
 interface OpenName {

@@ -36,11 +36,11 @@ const GOOD_PART = 0.3
 const isHeadline = ({ name, attribs }: Element): boolean =>
   name === 'h1' || /\bheadline\b/.test(attribs['itemprop'] ?? '')
 
-/** Finds the outermost wanted elements and the headlines, in page order. */
-function landmarks(root: ParentNode, wanted: (element: Element) => boolean): Element[] {
+/** Finds the outermost elements that match and the headlines, in page order. */
+function landmarks(root: ParentNode, isWanted: (element: Element) => boolean): Element[] {
   return elementsOf(root).flatMap((child) => {
-    if (wanted(child)) return [child]
-    return [...(isHeadline(child) ? [child] : []), ...landmarks(child, wanted)]
+    if (isWanted(child)) return [child]
+    return [...(isHeadline(child) ? [child] : []), ...landmarks(child, isWanted)]
   })
 }
 
@@ -51,19 +51,19 @@ function landmarks(root: ParentNode, wanted: (element: Element) => boolean): Ele
 function articleOf(
   root: ParentNode,
   measures: Measures,
-  wanted: (element: Element) => boolean,
+  isWanted: (element: Element) => boolean,
   share: number,
   isStrict = false,
 ): Element[] {
-  const marks = landmarks(root, wanted)
+  const marks = landmarks(root, isWanted)
   const proseOf = (element: Element): number => measureOf(measures, element).prose
-  const found = marks.filter(wanted)
+  const found = marks.filter(isWanted)
   const best = found.reduce((most, each) => Math.max(most, proseOf(each)), 0)
   const first = marks.findIndex(
-    (mark) => wanted(mark) && best > 0 && proseOf(mark) >= GOOD_PART * best,
+    (mark) => isWanted(mark) && best > 0 && proseOf(mark) >= GOOD_PART * best,
   )
   if (first < 0) return []
-  const next = marks.findIndex((mark, at) => at > first && !wanted(mark))
+  const next = marks.findIndex((mark, at) => at > first && !isWanted(mark))
   const article = marks.slice(first, next < 0 ? undefined : next)
   const whole = measures.get(root)?.prose ?? 0
   const counted = (isStrict ? article : found).reduce((sum, each) => sum + proseOf(each), 0)

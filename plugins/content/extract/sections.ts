@@ -66,9 +66,9 @@ export function removeSections(root: ParentNode, measures: Measures, kind: Kind)
   const most = PROSE_SHARE * (measures.get(root)?.prose ?? 0)
   const sections = new Sections(measures)
   const walk = (node: ParentNode): void => {
-    const gone = new Set<ChildNode>()
+    const removed = new Set<ChildNode>()
     node.children.forEach((child, at) => {
-      if (!isTag(child) || isWhole(child) || gone.has(child)) return
+      if (!isTag(child) || isWhole(child) || removed.has(child)) return
       const heading = sections.heading(child)
       const words = heading && collapseSpaces(textOf(heading))
       const isAbout = words !== undefined && isAboutHeading(words)
@@ -77,9 +77,9 @@ export function removeSections(root: ParentNode, measures: Measures, kind: Kind)
       const end = isWrapper ? at + 1 : sections.endOf(node.children, at, heading.name, isAbout)
       const section = node.children.slice(at, end)
       if (section.reduce((sum, each) => sum + sections.proseOf(each), 0) > most) return walk(child)
-      for (const each of section) gone.add(each)
+      for (const each of section) removed.add(each)
     })
-    node.children = node.children.filter((child) => !gone.has(child))
+    node.children = node.children.filter((child) => !removed.has(child))
   }
   walk(root)
 }

@@ -97,16 +97,16 @@ function removeUnwanted(
   host: string,
   marginal: Set<ChildNode>,
 ): void {
-  const gone = new Set<ChildNode>()
+  const removed = new Set<ChildNode>()
   root.children.forEach((child, at) => {
     if (!isTag(child) || marginal.has(child)) return
     if (isMarginalLine(child, measures)) marginal.add(child)
-    else if (isUnwanted(child, measures, title, host)) gone.add(child)
+    else if (isUnwanted(child, measures, title, host)) removed.add(child)
     else return
     const before = textBefore(root.children, at)
-    if (LISTS.has(child.name) && isLeadIn(before)) gone.add(before)
+    if (LISTS.has(child.name) && isLeadIn(before)) removed.add(before)
   })
-  root.children = root.children.filter((child) => !gone.has(child))
+  root.children = root.children.filter((child) => !removed.has(child))
   for (const child of root.children)
     if (isTag(child) && !isWhole(child) && !marginal.has(child)) {
       removeUnwanted(child, measures, title, host, marginal)

@@ -47,8 +47,8 @@ export async function bundleDocuments(
   let found = collectRefs([paths, security, parameters], first, seen)
   while (found.length > 0) {
     const missing = [...new Set(found.map((ref) => ref.url))].filter((each) => !sources.has(each))
-    const asked = missing.slice(0, Math.max(0, DOCUMENTS_MAX - sources.size))
-    const texts = asked.length > 0 ? await fetchDocuments(asked) : []
+    const batch = missing.slice(0, Math.max(0, DOCUMENTS_MAX - sources.size))
+    const texts = batch.length > 0 ? await fetchDocuments(batch) : []
     for (const [i, each] of missing.entries()) {
       const document = parseAvailable(texts[i])
       const prefix = `#/${PLACE}/${sources.size}`
