@@ -4838,7 +4838,7 @@ BEGIN
   SELECT x.ids[1], x.ids[size] INTO first, final
     FROM (SELECT array_agg(u ORDER BY u) FROM unnest(id) u) x(ids);
   SELECT h.seq, h.hash, greatest(clock_timestamp(), h.at) INTO STRICT base, link, instant
-    FROM head h WHERE h.shard = p_shard FOR UPDATE;
+    FROM head h WHERE h.shard = p_shard FOR NO KEY UPDATE;
 
   -- Which accounts cannot pay for everything that this batch asks of them, or are not there at all?
   -- This is the journal's foreign key too: it costs a probe for each account, and not for each row.
@@ -5434,8 +5434,8 @@ BEGIN
   IF EXISTS (SELECT 1 FROM generate_series(0, 5) l(level)
       CROSS JOIN LATERAL generate_series(p_from >> 8 * l.level >> 8,
         ((p_to >> 8 * l.level) - 1) >> 8) i(index)
-      LEFT JOIN tile t ON t.shard = p_shard AND t.level = l.level AND t.index = i.index
-      WHERE octet_length(t.hashes) IS DISTINCT FROM
+      WHERE (SELECT octet_length(t.hashes) FROM tile t
+          WHERE t.shard = p_shard AND t.level = l.level AND t.index = i.index) IS DISTINCT FROM
         32 * least(256, (p_to >> 8 * l.level) - 256 * i.index)) THEN
     RAISE EXCEPTION 'the tiles of shard % are not those of a tree of % entries', p_shard, p_to
       USING ERRCODE = 'check_violation';

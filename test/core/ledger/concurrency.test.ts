@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import type { Pool, QueryConfig } from 'pg'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { createPool } from '../../../core/db/pool.ts'
+import { inRolledBackTransaction } from '../../../core/db/transaction.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { publishSigningKey } from '../../../core/usage/receipts.ts'
@@ -38,6 +39,16 @@ describe('the ledger under concurrency and loss', () => {
     )
     return rows.map(({ n }) => n)
   }
+
+  it('books calls while a snapshot of their shard is being stored', async () => {
+    const owner = await openAgent(ledger, 5n)
+    const store = async (client: PoolClient): Promise<void> => {
+      await client.query('INSERT INTO ledger.chunk VALUES (0, 1, 1, $1, $1)', [newId()])
+      const { outcome } = await ledger.reserve(order(owner, payee, 5n))
+      expect(outcome).to.equal('applied')
+    }
+    await inRolledBackTransaction(database.admin, store)
+  })
 
   it('gives the last credit to exactly one of two instances', async () => {
     for (let i = 0; i < 20; i++) {
