@@ -84,9 +84,22 @@ export async function advance(
   pool: Pool,
   subscriber: Subscriber,
   shard: number,
-  { pageMax = PAGE_MAX, wait = false }: AdvanceOptions = {},
+  options: AdvanceOptions = {},
 ): Promise<bigint> {
-  const handleNext = async (client: PoolClient): Promise<bigint> => {
+  const page = await handlePage(pool, subscriber, shard, options)
+  return page ? sizeOf(page) : 0n
+}
+
+const sizeOf = ({ from, to }: Page): bigint => to - from + 1n
+
+/** Returns the handled page as `advance`, if there was one. */
+async function handlePage(
+  pool: Pool,
+  subscriber: Subscriber,
+  shard: number,
+  { pageMax = PAGE_MAX, wait = false }: AdvanceOptions,
+): Promise<Page | undefined> {
+  const handleNext = async (client: PoolClient): Promise<Page | undefined> => {
     const { rows } = await client.query<Cursor>(
       `SELECT seq, replay_to AS "replayTo" FROM hub.cursor
        WHERE name = $1 AND shard = $2 FOR UPDATE ${wait ? '' : 'SKIP LOCKED'}`,
@@ -94,7 +107,7 @@ export async function advance(
     )
     const [cursor] = rows
     const head = cursor && (await readHead(client, shard))
-    if (!cursor || head === undefined || cursor.seq >= head) return 0n
+    if (!cursor || head === undefined || cursor.seq >= head) return undefined
     const page = { shard, ...nextPage(cursor, head, pageMax) }
     await subscriber.handle(client, page).catch((cause) => {
       throw new PageFailed(subscriber.name, page, cause)
@@ -104,7 +117,7 @@ export async function advance(
       shard,
       page.to,
     ])
-    return page.to - cursor.seq
+    return page
   }
   return inTransaction(pool, handleNext, planSettings(await isCluster(pool)))
 }
@@ -130,15 +143,19 @@ function nextPage({ seq, replayTo }: Cursor, head: bigint, pageMax: bigint): Omi
 }
 
 /**
- * Handles the entries of every shard. A partial page is the last one of a shard: entries that are
- * posted meanwhile would keep it busy with small pages, whose cost is that of many entries.
+ * Handles the entries of every shard. A partial page of new entries is the last one of a shard:
+ * entries that are posted meanwhile would keep it busy with small pages, whose cost is that of many
+ * entries.
  * @returns the number of entries handled
  */
 export async function catchUp(pool: Pool, subscriber: Subscriber): Promise<bigint> {
   let handled = 0n
   for (const shard of await enroll(pool, subscriber)) {
-    for (let page = PAGE_MAX; page === PAGE_MAX; handled += page) {
-      page = await advance(pool, subscriber, shard, { wait: true })
+    for (let isLast = false; !isLast; ) {
+      const page = await handlePage(pool, subscriber, shard, { wait: true })
+      const size = page ? sizeOf(page) : 0n
+      isLast = size < PAGE_MAX && !page?.replay // a replay ends before new entries
+      handled += size
     }
   }
   return handled

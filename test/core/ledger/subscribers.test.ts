@@ -79,8 +79,9 @@ describe('subscribers of the journal', () => {
   })
 
   it('catch up with what was posted before, so that posting cannot keep them busy', async () => {
+    let pages = 0 // of new entries: one of each shard
     const { subscriber, noted } = await recordingSubscriber(database, 'trailing', async (page) => {
-      if (page.from > 1n) throw new Error('it goes on')
+      if (!page.replay && ++pages > 2) throw new Error('it goes on')
       await traffic.run(20)
     })
     const before = await journal(database)
