@@ -67,11 +67,34 @@ export class Runner {
       minSeconds,
       Math.min(job.everySeconds * share, maxSeconds),
     )
-    if (!hasQueue) await this.#boss.createQueue(name, { policy: 'stately', ...limits })
+    if (!hasQueue) {
+      await this.#duringOutages(name, () =>
+        this.#boss.createQueue(name, { policy: 'stately', ...limits }),
+      )
+    }
     await this.#boss.work(name, { pollingIntervalSeconds }, ([run]) => this.#run(name, run!.signal))
-    await this.#boss.send(name, {}, limits)
+    await this.#duringOutages(name, () => this.#boss.send(name, {}, limits))
     // Restarts a job whose process died before it sent the next run.
-    await this.#boss.schedule(name, '*/5 * * * *', {}, limits)
+    await this.#duringOutages(name, () => this.#boss.schedule(name, '*/5 * * * *', {}, limits))
+  }
+
+  /**
+   * Repeats a write while the database is unavailable or too busy to accept it, as at the first
+   * start on a slow machine: the hub must not end because of one job.
+   */
+  async #duringOutages(name: string, write: () => Promise<unknown>): Promise<void> {
+    while (!this.#stopping.aborted) {
+      try {
+        await write()
+        return
+      } catch (err) {
+        const component = componentOf(err)
+        if (component === undefined) throw err
+        const fields = { err, component, job: name }
+        logFailure(this.#deps.log, 'warn', fields, 'a job is not queued yet')
+        await pause(RETRY_MS, this.#stopping)
+      }
+    }
   }
 
   /** @param lost aborts when another process may have started the job: this run must stop */

@@ -27,9 +27,12 @@ describe('the runner of jobs', () => {
     let isDead = false
     const pending = { count: 0, max: 0 }
     const statements: string[] = []
+    const failures: [RegExp, string][] = []
     const executeSql = async (text: string, values?: unknown[]) => {
       if (isDead) throw new Error('this process is dead')
       statements.push(text)
+      const failing = failures.findIndex(([pattern]) => pattern.test(text))
+      if (failing !== -1) throw new Error(failures.splice(failing, 1)[0]![1])
       pending.max = Math.max(pending.max, ++pending.count)
       return database.admin.query(text, values).finally(() => pending.count--)
     }
@@ -40,7 +43,8 @@ describe('the runner of jobs', () => {
     const deps = { pool: database.pool, log: createLog('silent') } as JobDeps
     const runner = new Runner(boss, deps, signal)
     const die = () => (isDead = true)
-    return { runner, pending, statements, die, revive: () => (isDead = false) }
+    const fail = (pattern: RegExp, message: string) => failures.push([pattern, message])
+    return { runner, pending, statements, fail, die, revive: () => (isDead = false) }
   }
 
   it('starts all jobs at once, and creates each queue only once', async () => {
@@ -56,6 +60,18 @@ describe('the runner of jobs', () => {
       ({ statements }) => statements.filter((text) => text.includes('.create_queue(')).length,
     )
     expect(created).to.deep.equal([names.length, 0])
+  })
+
+  it('starts while the database is too busy for a job, but not if it refuses one', async () => {
+    const { runner, fail } = await open()
+    const run = async () => {}
+    fail(/\.create_queue\(/, 'timeout exceeded when trying to connect')
+    await runner.put({ [NAME]: { everySeconds: 3_600, run } })
+    const { rows } = await database.admin.query('SELECT name FROM pgboss.schedule')
+    expect(rows).to.deep.equal([{ name: NAME }])
+    fail(/\.create_queue\(/, 'permission denied')
+    const refused = runner.put({ other: { everySeconds: 3_600, run } })
+    expect(await refused.catch((error: Error) => error.message)).to.equal('permission denied')
   })
 
   it('runs the job of a process that died, long before its deadline', async function () {
