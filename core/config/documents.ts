@@ -12,13 +12,10 @@ export interface DocumentSettings {
 }
 
 /** Sandboxes issue documents too, in a name that nobody takes for a company. */
-const SANDBOX: Party = {
+const SANDBOX = {
   legal_name: 'AgentHub sandbox (test money)',
   email: 'sandbox@agenthub.example',
-  address: null,
   country: 'US',
-  registration: null,
-  tax_id: null,
 }
 const BPS_PER_PERCENT = 100
 
@@ -38,20 +35,19 @@ export function documentSettings(e: Environment, isProduction: boolean): Documen
       `HUB_TAX_CATEGORY ${category} requires HUB_LEGAL_TAX_ID, such as DE123456789: set it too.`,
     )
   }
+  const named =
+    name === undefined
+      ? isProduction
+        ? undefined
+        : SANDBOX
+      : { legal_name: name, email: email!, country: country! }
   return {
-    supplier:
-      name === undefined
-        ? isProduction
-          ? undefined
-          : SANDBOX
-        : {
-            legal_name: name,
-            email: email!,
-            address: e.HUB_LEGAL_ADDRESS ?? null,
-            country: country!,
-            registration: e.HUB_LEGAL_REGISTRATION ?? null,
-            tax_id: e.HUB_LEGAL_TAX_ID ?? null,
-          },
+    supplier: named && {
+      ...named,
+      address: e.HUB_LEGAL_ADDRESS ?? null,
+      registration: e.HUB_LEGAL_REGISTRATION ?? null,
+      tax_id: e.HUB_LEGAL_TAX_ID ?? null,
+    },
     tax: {
       category,
       rate_bps: Math.round(rate * BPS_PER_PERCENT),

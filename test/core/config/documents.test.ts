@@ -1,0 +1,18 @@
+import { expect } from 'chai'
+import { readConfig } from '../../../core/config.ts'
+
+describe('the settings of documents', () => {
+  it('state the VAT identifier by which a sandbox charges VAT', () => {
+    const vat = { HUB_TAX_CATEGORY: 'S', HUB_TAX_RATE: '19', HUB_LEGAL_TAX_ID: 'DE123456789' }
+    const { supplier, tax } = readConfig(vat).documents
+    expect(supplier).to.deep.equal({
+      legal_name: 'AgentHub sandbox (test money)',
+      email: 'sandbox@agenthub.example',
+      country: 'US',
+      address: null,
+      registration: null,
+      tax_id: 'DE123456789',
+    })
+    expect(tax).to.deep.equal({ category: 'S', rate_bps: 1_900, reason: null })
+  })
+})
