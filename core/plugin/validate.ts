@@ -116,6 +116,9 @@ export function findSchemaError(json: Readonly<Record<string, unknown>>): string
   }
 }
 
+/** Message about a field that the schema does not have. */
+export const UNKNOWN_FIELD = 'is not a known field'
+
 function toIssue(error: ErrorObject): Issue {
   const { instancePath, keyword, params } = error
   const message = error.message ?? 'is not valid'
@@ -127,7 +130,7 @@ function toIssue(error: ErrorObject): Issue {
     const { additionalProperty } = params as { additionalProperty: string }
     return {
       path: `${instancePath}/${escapePointer(additionalProperty)}`,
-      message: 'is not a known field',
+      message: UNKNOWN_FIELD,
     }
   }
   if (keyword === 'enum') {

@@ -12,7 +12,7 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { json, type Micros } from '../../core/money.ts'
 import type { Quote } from '../../core/plugin/index.ts'
-import type { Issue } from '../../core/plugin/validate.ts'
+import { type Issue, UNKNOWN_FIELD } from '../../core/plugin/validate.ts'
 import { hashRequest } from '../../core/usage/receipts.ts'
 import { methodNotAllowed } from '../http/problem.ts'
 import { isAmbiguous } from './ambiguous-path.ts'
@@ -43,7 +43,7 @@ export async function quote(
   }
   const input = acceptPayTo(deps, request, readInput(found.endpoint, params, request))
   const bodyError = request.bodyError ?? unsupportedForm(found, request)
-  const inputError = bodyError ?? invalidInput(await found.checkInput(input))
+  const inputError = bodyError ?? invalidInput(await found.checkInput(input), request)
   const computed = inputError ? undefined : await priceOf(found, input, request.agent, deps.log)
   const amountNow = computed?.amount ?? maxPrice(found.endpoint)
   const current = { offering: found, amount: amountNow, metered: meteredPrice(found.endpoint) }
@@ -186,7 +186,10 @@ async function computePrice(
 }
 
 /** Returns the input error: a 422, or a 413 for a text that is too long. */
-function invalidInput(issues: readonly Issue[]): Fault | undefined {
+function invalidInput(
+  issues: readonly Issue[],
+  { query }: Pick<CallRequest, 'query'>,
+): Fault | undefined {
   const [first] = issues
   if (!first) return undefined
   const large = issues.find(({ tooLarge }) => tooLarge)
@@ -196,7 +199,17 @@ function invalidInput(issues: readonly Issue[]): Fault | undefined {
     })
   }
   const detail = first.path ? `${first.path}: ${first.message}.` : `The input ${first.message}.`
-  return new Fault('validation_failed', detail, { extras: { issues } })
+  return new Fault('validation_failed', `${detail}${urlHint(first, query)}`, { extras: { issues } })
+}
+
+const URL_WITH_QUERY = /^https?:\/\/[^?#]*\?/
+
+/** Second sentence if an unknown field may be the rest of a URL that was sent unencoded. */
+function urlHint({ path, message }: Issue, query: CallRequest['query']): string {
+  if (message !== UNKNOWN_FIELD || !(path.slice(1) in query)) return ''
+  const isUrl = (value: unknown) => typeof value === 'string' && URL_WITH_QUERY.test(value)
+  const [name] = Object.entries(query).find(([, value]) => isUrl(value)) ?? []
+  return name === undefined ? '' : ` If it is part of the URL in ${name}, send its & as %26.`
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

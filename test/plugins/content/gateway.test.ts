@@ -56,6 +56,18 @@ describe('pages sold by their owners', () => {
     expect((await read(at('/packed'))).body).to.include({ title: 'Packed' })
   })
 
+  it('say how to send a URL whose & ended it', async () => {
+    const headers = { authorization: `Bearer ${world.reader.apiKey}` }
+    const send = (query: string) => ask(world.hub.url, `/proxy/${slug}/fetch?${query}`, { headers })
+    const cut = await send(`url=${at('/?x=1')}&y=2`)
+    expect([cut.status, cut.body['detail']]).to.deep.equal([
+      422,
+      '/y: is not a known field. If it is part of the URL in url, send its & as %26.',
+    ])
+    const other = await send(`url=${at('/')}&y=2`)
+    expect(other.body['detail'], 'no query to be a part of').to.equal('/y: is not a known field.')
+  })
+
   it('omit what the provider excludes', async () => {
     const { body } = await read(at('/clean'))
     expect(String(body['text'])).not.to.match(/Buy now|More/)
