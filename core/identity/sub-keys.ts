@@ -108,6 +108,8 @@ const SELECT_KEY_INFO = `SELECT f.id, f.parent, f.role, f.name, f.max_call, f.ma
       AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.created_at) AS prefixes
   FROM family f JOIN hub.principal p ON p.id = f.principal`
 
+// Named, because planning them takes longer than reading the keys.
+
 /** Lists managed keys, oldest first. */
 export async function listKeys(
   pool: Pool,
@@ -115,13 +117,14 @@ export async function listKeys(
   limit: number,
   after: string | undefined,
 ): Promise<KeyInfo[]> {
-  const { rows } = await pool.query<KeyInfoRow>(
-    `${MANAGED_KEYS} ${SELECT_KEY_INFO}
+  const { rows } = await pool.query<KeyInfoRow>({
+    name: 'managed-keys.list',
+    text: `${MANAGED_KEYS} ${SELECT_KEY_INFO}
      WHERE $3::text IS NULL OR (f.created_at, f.id) >
        (SELECT l.created_at, l.id FROM hub.api_key l WHERE l.id = $3)
      ORDER BY f.created_at, f.id LIMIT $2`,
-    [manager, limit, after ?? null],
-  )
+    values: [manager, limit, after ?? null],
+  })
   return withBalances(pool, rows)
 }
 
@@ -142,10 +145,11 @@ export async function findVisibleKeys(
 
 /** @throws Fault `not_found` if `manager` does not manage the key */
 export async function findKey(pool: Pool, manager: KeyManager, keyId: string): Promise<KeyInfo> {
-  const { rows } = await pool.query<KeyInfoRow>(
-    `${MANAGED_KEYS} ${SELECT_KEY_INFO} WHERE f.id = $2`,
-    [manager, keyId],
-  )
+  const { rows } = await pool.query<KeyInfoRow>({
+    name: 'managed-keys.find',
+    text: `${MANAGED_KEYS} ${SELECT_KEY_INFO} WHERE f.id = $2`,
+    values: [manager, keyId],
+  })
   const [found] = await withBalances(pool, rows)
   if (!found) throw keyNotFound()
   return found

@@ -32,8 +32,9 @@ export async function readFreeCallsLeft(
   now: Date,
 ): Promise<readonly FreeCallsLeft[]> {
   const payers = principals.toSorted().slice(0, PRINCIPALS_MAX)
-  const { rows: quotas } = await pool.query<QuotaRow>(
-    `SELECT s.slug, s.name, q.unit, q.per_month AS "perMonth"
+  const { rows: quotas } = await pool.query<QuotaRow>({
+    name: 'free-calls-left.quotas',
+    text: `SELECT s.slug, s.name, q.unit, q.per_month AS "perMonth"
      FROM (SELECT s.*, EXISTS (SELECT FROM hub.spending p JOIN hub.endpoint e ON e.id = p.endpoint
          WHERE p.payer = ANY ($1) AND p.day >= $2 AND e.service = s.slug) AS used
        FROM hub.service s WHERE s.state = 'active'
@@ -44,8 +45,8 @@ export async function readFreeCallsLeft(
          WHERE s.free_calls_per_month > 0
        UNION ALL SELECT key, value::float8 FROM jsonb_each_text(s.free_units)) q
      ORDER BY s.used DESC, s.slug, q.unit NULLS FIRST`,
-    [principals, monthStart(now), SERVICES_MAX],
-  )
+    values: [principals, monthStart(now), SERVICES_MAX],
+  })
   const codesOf = ({ slug, unit }: QuotaRow) =>
     payers.map((id) => quotaAccount(id, slug, { unit: unit ?? undefined }, now))
   const balances = await readByCode(pool, quotas.flatMap(codesOf))

@@ -84,17 +84,20 @@ export interface ServiceListQuery {
   readonly category?: string | undefined
 }
 
+// The statements are named, because planning them takes longer than reading some services.
+
 /** Lists active services of a provider, sorted by slug. */
 export async function servicesOfProvider(
   pool: Pool,
   provider: string,
   limit: number,
 ): Promise<PublishedService[]> {
-  const { rows } = await pool.query<PublishedService>(
-    `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES} WHERE s.state = 'active' AND s.provider = $1
-     ORDER BY s.slug LIMIT $2`,
-    [provider, limit],
-  )
+  const { rows } = await pool.query<PublishedService>({
+    name: 'services.of-provider',
+    text: `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES}
+     WHERE s.state = 'active' AND s.provider = $1 ORDER BY s.slug LIMIT $2`,
+    values: [provider, limit],
+  })
   return rows
 }
 
@@ -104,12 +107,13 @@ export async function listServices(
   order: ServiceListQuery,
 ): Promise<PublishedService[]> {
   const { limit, after, category } = order
-  const { rows } = await pool.query<PublishedService>(
-    `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES}
+  const { rows } = await pool.query<PublishedService>({
+    name: 'services.list',
+    text: `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES}
      WHERE s.state = 'active' AND s.slug > $1 AND ($2::text IS NULL OR s.category = $2)
      ORDER BY s.slug LIMIT $3`,
-    [after ?? '', category, limit],
-  )
+    values: [after ?? '', category, limit],
+  })
   return rows
 }
 
@@ -127,10 +131,12 @@ export async function servicesBySlug(
   slugs: readonly string[],
 ): Promise<PublishedService[]> {
   if (slugs.length === 0) return []
-  const { rows } = await pool.query<PublishedService>(
-    `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES} WHERE s.state = 'active' AND s.slug = ANY ($1)`,
-    [slugs],
-  )
+  const { rows } = await pool.query<PublishedService>({
+    name: 'services.by-slug',
+    text: `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES}
+     WHERE s.state = 'active' AND s.slug = ANY ($1)`,
+    values: [slugs],
+  })
   return rows
 }
 
@@ -164,10 +170,7 @@ const ENDPOINTS_SQL = `
     ORDER BY version DESC LIMIT 1) v ON true
   WHERE e.service = $1 AND e.state = 'active' ORDER BY e.path, e.method`
 
-/**
- * Returns an active service with its endpoints; undefined if there is none. The statements are
- * named, because planning them takes longer than reading one service.
- */
+/** Returns an active service with its endpoints; undefined if there is none. */
 export async function findService(
   pool: Pool,
   slug: string,

@@ -36,13 +36,14 @@ export async function readEndpointLatencies(
   pool: Pool,
   slug: string,
 ): Promise<ReadonlyMap<string, LatencyPercentiles>> {
-  const { rows } = await pool.query<LatencyRow & { readonly route: string }>(
-    `SELECT e.method || ' ' || e.path AS route, ${LATENCY_COLUMNS}
+  const { rows } = await pool.query<LatencyRow & { readonly route: string }>({
+    name: 'service-days.endpoint-latencies',
+    text: `SELECT e.method || ' ' || e.path AS route, ${LATENCY_COLUMNS}
      FROM hub.outcome_day o JOIN hub.endpoint e ON e.id = o.endpoint
      WHERE o.service = $1 AND o.outcome = 'delivered'
        AND o.day > (now() AT TIME ZONE 'UTC')::date - 30`,
-    [slug],
-  )
+    values: [slug],
+  })
   const byRoute = Map.groupBy(rows, ({ route }) => route)
   return new Map(
     [...byRoute].map(([route, all]) => {

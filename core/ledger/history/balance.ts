@@ -28,15 +28,16 @@ export async function balancesAt(
   instant: Date,
   { like }: AccountFilter = {},
 ): Promise<TrialBalanceRow[]> {
-  const { rows } = await pool.query<{ account: Account; asset: Asset; balance: string }>(
-    `SELECT a.code AS account, s.code AS asset, (t.credits - t.debits)::text AS balance
+  const { rows } = await pool.query<{ account: Account; asset: Asset; balance: string }>({
+    name: 'ledger.balances-at',
+    text: `SELECT a.code AS account, s.code AS asset, (t.credits - t.debits)::text AS balance
      FROM (SELECT array_agg(w.id) AS ids FROM ledger.account w
        WHERE $2::text[] IS NULL OR w.code LIKE ANY ($2)) w
      CROSS JOIN LATERAL ledger.totals_at(w.ids, $1) t
      JOIN ledger.account a ON a.id = t.account
      JOIN ledger.asset s ON s.id = a.asset
      ORDER BY a.code COLLATE "C"`,
-    [instant, like ?? null],
-  )
+    values: [instant, like ?? null],
+  })
   return rows.map((row) => ({ ...row, balance: BigInt(row.balance) }))
 }
