@@ -64,7 +64,11 @@ export const createCallDeps = (
   offers: core.offers,
   signIns: {
     pool: core.pool,
-    challenges: new SignInChallenges(core.secretKeys.of('sign-in-challenges'), USDC_BASE.network),
+    challenges: new SignInChallenges(
+      core.secretKeys.of('sign-in-challenges'),
+      USDC_BASE.network,
+      core.clock,
+    ),
   },
   chain: options.money.chain,
   networks: options.money.networks,

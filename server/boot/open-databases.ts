@@ -82,7 +82,7 @@ export async function openDatabases(
     onBatch: (operations) => meters.recordBatch(operations),
   })
   await openNetworkAccounts(pool, ledger, options)
-  const databaseClock = await openDatabaseClock(pool)
+  const databaseClock = await openDatabaseClock(pool, log)
   scope.defer(() => databaseClock.close())
   const lease = await ProcessLease.open(pool)
   scope.defer(() => lease.close())

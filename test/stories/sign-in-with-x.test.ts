@@ -256,6 +256,15 @@ describe('a wallet that signs the challenge of a 402', () => {
     expect(await call(header)).to.have.property('status', 200)
   })
 
+  it('is refused if its expiry is none that the database would issue', async () => {
+    const { pool } = hub().hub
+    for (const ms of [-60_000, 86_400_000]) {
+      const expiresAt = new Date(Date.now() + ms)
+      const signIn = { wallet: account.address.toLowerCase(), nonce: randomBytes(32), expiresAt }
+      expect(await useSignIn(pool, signIn), `${ms} ms`).to.equal('used')
+    }
+  })
+
   it('leaves no nonce that the database would accept twice or for long', async () => {
     await call(await signed())
     const { pool } = hub().hub

@@ -64,7 +64,10 @@ export class SignInChallenges {
   /** Nonces whose signature was checked: one check each, because it is costly. */
   readonly #checked = ttlCache<string, true>({ ttlMs: VALID_SECONDS * 1_000, max: CHECKED_MAX })
 
-  /** @param network chain that wallets sign for, `eip155:8453` */
+  /**
+   * @param network chain that wallets sign for, `eip155:8453`
+   * @param clock the clock of the database, which all processes share
+   */
   constructor(keys: PurposeKeys, network: string, clock: Clock = systemClock) {
     this.#keys = keys
     this.#network = network
@@ -78,7 +81,7 @@ export class SignInChallenges {
   async issue(request: SignedRequest, maximum: bigint): Promise<SIWxExtension> {
     const { buildSIWxSchema } = await import('@x402/extensions/sign-in-with-x')
     const { url } = request
-    const issued = this.#clock.now().getTime() - SKEW_MS
+    const issued = this.#now() - SKEW_MS
     const fields = {
       domain: new URL(url).host,
       uri: url,
@@ -114,7 +117,8 @@ export class SignInChallenges {
     if (!ADDRESS.test(address) || !SIGNATURE.test(signature)) {
       return 'invalid_siwx_malformed_signature'
     }
-    const validation = await validateSIWxMessage(payload, new URL(request.url), {
+    const ofThisMachine = shiftTimes(payload, systemClock.now().getTime() - this.#now())
+    const validation = await validateSIWxMessage(ofThisMachine, new URL(request.url), {
       checkNonce: () => this.#isIssued(payload, request),
     })
     if (!validation.isValid) return validation.invalidReason
@@ -130,6 +134,10 @@ export class SignInChallenges {
     }
   }
 
+  #now(): number {
+    return this.#clock.now().getTime()
+  }
+
   #isIssued(payload: SIWxPayload, request: SignedRequest): boolean {
     if (!NONCE.test(payload.nonce) || maximumOf(payload.statement) === undefined) return false
     const nonce = Buffer.from(payload.nonce, 'hex')
@@ -139,6 +147,17 @@ export class SignInChallenges {
       timingSafeEqual(macOf(material, random, payload, request), mac),
     )
   }
+}
+
+/** Moves the times of a payload to the clock of this machine, by which the package validates. */
+function shiftTimes(payload: SIWxPayload, byMs: number): SIWxPayload {
+  const { issuedAt, expirationTime } = payload
+  const shift = (time: string): string => {
+    const shifted = new Date(Date.parse(time) + byMs)
+    return Number.isNaN(shifted.getTime()) ? time : shifted.toISOString()
+  }
+  const end = expirationTime === undefined ? {} : { expirationTime: shift(expirationTime) }
+  return { ...payload, issuedAt: shift(issuedAt), ...end }
 }
 
 /** Returns the wallet that signed a payload; undefined if no message can be built of its fields. */

@@ -16,7 +16,11 @@ interface MainKeyRow {
   readonly isFirstUse: boolean
 }
 
-/** Uses the nonce only for a wallet that has a key, so that strangers cannot fill the table. */
+/**
+ * Uses the nonce only for a wallet that has a key, so that strangers cannot fill the table, and
+ * only if it expires within the 10 minutes that the table accepts: the clock that the challenge
+ * was issued by may have been wrong.
+ */
 const USE = {
   name: 'sign-ins.use',
   text: `WITH main_key AS (
@@ -24,7 +28,8 @@ const USE = {
       WHERE k.id = (${oldestMainKey('$1')})
     ), used AS (
       INSERT INTO hub.used_sign_in (nonce, expires_at)
-      SELECT $2, $3 FROM main_key WHERE $3::timestamptz > now()
+      SELECT $2, $3 FROM main_key
+      WHERE $3::timestamptz > now() AND $3 <= now() + interval '10 minutes'
       ON CONFLICT DO NOTHING RETURNING nonce
     )
     SELECT id, principal, credits, shard, rate_per_minute AS rate,

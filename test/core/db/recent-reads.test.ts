@@ -28,7 +28,7 @@ describe('reads of a replica', () => {
     await servers.database.admin.query(`CREATE TABLE public.written (
       at timestamptz DEFAULT clock_timestamp()); GRANT ALL ON public.written TO PUBLIC`)
     lease = await ProcessLease.open(primary)
-    clock = await openDatabaseClock(primary)
+    clock = await openDatabaseClock(primary, log)
     const options = { url: servers.replicaUrl, maxAgeMs: MAX_AGE_MS }
     reads = new ReplicaReads(options, { primary, leaseId: lease.id, clock, log })
   })

@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { createSIWxMessage, type SIWxPayload } from '@x402/extensions/sign-in-with-x'
+import {
+  createSIWxMessage,
+  createSIWxPayload,
+  encodeSIWxHeader,
+  type SIWxPayload,
+} from '@x402/extensions/sign-in-with-x'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { type Clock, systemClock } from '../../../../core/clock.ts'
 import {
   messageOf,
   SignInChallenges,
@@ -26,4 +32,28 @@ describe('the message of a challenge', () => {
     })
     await fc.assert(property, { numRuns: 100 })
   })
+})
+
+describe('a challenge on a machine whose clock is wrong', () => {
+  for (const days of [-2, 2]) {
+    it(`is valid by the clock of the database, which is ${days} days away`, async () => {
+      let seconds = 0
+      const clock: Clock = {
+        now: () => new Date(systemClock.now().getTime() + days * 86_400_000 + seconds * 1_000),
+      }
+      const challenges = new SignInChallenges(singleKey(randomBytes(32)), NETWORK, clock)
+      const account = privateKeyToAccount(generatePrivateKey())
+      const request = { url: 'https://hub.example/proxy/echo/say', digest: randomBytes(32) }
+      const sign = async () => {
+        const { info, supportedChains } = await challenges.issue(request, 1n)
+        const challenge = { ...info, ...supportedChains[0]! }
+        return encodeSIWxHeader(await createSIWxPayload(challenge, account, request.url))
+      }
+      const verified = await challenges.verify(await sign(), request)
+      expect(verified).to.have.property('wallet', account.address.toLowerCase())
+      const late = await sign()
+      seconds = 301
+      expect(await challenges.verify(late, request)).to.equal('invalid_siwx_issued_at_too_old')
+    })
+  }
 })
