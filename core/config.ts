@@ -11,7 +11,7 @@ import { type CheckpointSettings, checkpointSettings } from './config/checkpoint
 import { type DatabaseConfig, databaseOf } from './config/database.ts'
 import { type DocumentSettings, documentSettings } from './config/documents.ts'
 import { Environment, VARIABLE_NAMES } from './config/environment.ts'
-import { findMisspelledVariables } from './config/environment-typos.ts'
+import { findIgnoredPort, findMisspelledVariables } from './config/environment-typos.ts'
 import { limitsOf } from './config/limits.ts'
 import { networkSecrets } from './config/payment-networks.ts'
 import type { PayoutConfig, StaffConfig } from './config/payouts.ts'
@@ -136,8 +136,8 @@ export interface Config extends DatabaseConfig {
   readonly secret: (name: string) => string | undefined
   /** Values that logs must not show: URLs with credentials, wallet keys and plugin secrets. */
   readonly secrets: readonly string[]
-  /** One warning for each ignored variable with a misspelled name. */
-  readonly misspelledVariables: readonly string[]
+  /** One warning for each ignored variable that was probably meant for the hub. */
+  readonly ignoredVariables: readonly string[]
 }
 
 /** Shutdown timing of a process. */
@@ -207,7 +207,7 @@ export function readConfig(env: NodeJS.ProcessEnv = environment): Config {
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
     secrets: secretValues(env),
-    misspelledVariables: findMisspelledVariables(env, VARIABLE_NAMES),
+    ignoredVariables: [...findMisspelledVariables(env, VARIABLE_NAMES), ...findIgnoredPort(env)],
   })
 }
 

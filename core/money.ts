@@ -32,6 +32,22 @@ export const dollars = (amount: bigint): string => decimal(amount).replace(/0{1,
 /** Formats microdollars for people: `$0.003`. */
 export const priceTag = (amount: bigint): string => dollars(amount).replace(/^-?/, '$&$$')
 
+/**
+ * Names a number of units of a metered price: `1 word`, `1,000 tokens`.
+ * @param unit in the plural
+ */
+export function unitCount(count: bigint | number, unit: string): string {
+  const isOne = count === 1 || count === 1n
+  return `${count.toLocaleString('en-US')} ${isOne ? singular(unit) : unit}`
+}
+
+function singular(unit: string): string {
+  const ends = (...endings: string[]): boolean => endings.some((each) => unit.endsWith(each))
+  if (ends('ies')) return `${unit.slice(0, -3)}y`
+  if (ends('ses', 'xes', 'ches', 'shes')) return unit.slice(0, -2)
+  return ends('s') && !ends('ss', 'us') ? unit.slice(0, -1) : unit
+}
+
 /** Splits a charge: the commission is rounded down and the provider gets the remainder. */
 export function split(charged: bigint, commissionBps: number) {
   const commission = micros((charged * BigInt(commissionBps)) / BPS_PER_WHOLE)

@@ -96,7 +96,7 @@ async function serve(args: readonly string[]): Promise<number> {
   const errors = watchUnhandledErrors(log, config.drain)
   const signaled = untilSignal()
   if (isWorker()) process.exit(await runWorker(options, signaled, errors))
-  for (const sentence of config.misspelledVariables) log.warn(sentence)
+  for (const sentence of config.ignoredVariables) log.warn(sentence)
   if (!config.production && !existsSync(config.dataDir)) writeError(firstStart(config.dataDir))
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url, notice } = running
@@ -123,7 +123,7 @@ async function jobs(args: readonly string[]): Promise<number> {
   if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
   const log = createProcessLog(config, config.logLevel)
   const errors = watchUnhandledErrors(log, config.drain)
-  for (const sentence of config.misspelledVariables) log.warn(sentence)
+  for (const sentence of config.ignoredVariables) log.warn(sentence)
   const running = await startHub({
     config: { ...config, jobs: true },
     loadParts,

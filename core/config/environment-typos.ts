@@ -6,6 +6,19 @@ const PREFIX = /^(?:HUB|X402|DATABASE)_/
 const SHORT_NAME = 6
 
 /**
+ * Returns a warning if `PORT` is set, which many hosting platforms set for the program to listen
+ * on, and neither `HUB_PORT` nor a passed socket says where to listen.
+ */
+export const findIgnoredPort = ({
+  PORT,
+  HUB_PORT,
+  LISTEN_FDS,
+}: NodeJS.ProcessEnv): readonly string[] =>
+  PORT && !HUB_PORT && !LISTEN_FDS
+    ? ['PORT is ignored: set HUB_PORT to the port to listen on, or to 8402.']
+    : []
+
+/**
  * Returns a warning for each unknown variable whose name is one or two edits away from a known one.
  * Other unknown names are ignored: they may belong to the command line, a plugin or a cluster.
  * @param known names that the platform reads

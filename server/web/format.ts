@@ -1,5 +1,5 @@
 import { dayName, daysBefore } from '../../core/clock.ts'
-import { dollars, priceTag } from '../../core/money.ts'
+import { dollars, priceTag, unitCount } from '../../core/money.ts'
 import type { UsageView } from '../../core/usage/usage-view.ts'
 
 /** `$0.001 to $0.05`, or one price if both are equal. */
@@ -41,7 +41,7 @@ export const formatDollars = (amount: bigint | number): string =>
 
 /** `1,200 tokens, $0.002 for 1,000` */
 export const usageText = ({ unit, quantity, price_microdollars: amount, per }: UsageView): string =>
-  `${formatCount(quantity)} ${unit}, ${formatDollars(amount)} for ${formatCount(per)}`
+  `${unitCount(quantity, unit)}, ${formatDollars(amount)} for ${formatCount(per)}`
 
 /** `1234.5000` → `1,234.5000` */
 export const groupThousands = (text: string): string =>

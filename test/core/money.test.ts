@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { decimal, json, micros, split, usd } from '../../core/money.ts'
+import { decimal, json, micros, split, unitCount, usd } from '../../core/money.ts'
 
 const amounts = fc.bigInt({ min: 0n, max: 10n ** 18n - 1n })
 const signed = fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n })
@@ -68,6 +68,20 @@ describe('money', () => {
       }),
     )
   })
+
+  for (const [count, unit, text] of [
+    [1, 'words', '1 word'],
+    [1n, 'search-queries', '1 search-query'],
+    [1, 'boxes', '1 box'],
+    [1, 'pages', '1 page'],
+    [1, 'status', '1 status'],
+    [1_000n, 'tokens', '1,000 tokens'],
+    [0, 'words', '0 words'],
+  ] as const) {
+    it(`names the units of a metered price: ${text}`, () => {
+      expect(unitCount(count, unit)).to.equal(text)
+    })
+  }
 
   it('refuses fractions of a microdollar', () => {
     expect(() => micros(0.5)).to.throw(RangeError)

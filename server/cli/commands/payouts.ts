@@ -28,6 +28,10 @@ const WAIT_TEXTS: Readonly<Record<string, string>> = {
   run: 'sent within a minute',
 }
 
+/** Says where a payout address is set: there is no command for it. */
+const addressHint = ({ hub }: Context): string =>
+  `Set a payout address at ${hub}/provider/payouts, or with PUT /v1/provider/payout-address.`
+
 /** Prints what providers of the key are owed, and why their payouts wait and until when. */
 export async function payouts(context: Context): Promise<void> {
   const { body } = await (await clientWithKey(context)).send('/v1/provider/balance')
@@ -41,6 +45,8 @@ export async function payouts(context: Context): Promise<void> {
       WAIT_TEXTS[wait] ?? wait,
       until === null ? '' : minute(until),
     ])
-    return table(['provider', 'balance', 'paid out', 'next payout', 'until'], rows)
+    const overview = table(['provider', 'balance', 'paid out', 'next payout', 'until'], rows)
+    const lacksAddress = data.some(({ waits_for: wait }) => wait === 'address')
+    return lacksAddress ? `${overview}\n\n${addressHint(context)}` : overview
   })
 }

@@ -1,3 +1,4 @@
+import { unitCount } from '../../../core/money.ts'
 import type { Context } from '../context.ts'
 import { withSuggestion } from '../suggest.ts'
 import { dollars, stripControls, table } from '../terminal.ts'
@@ -76,13 +77,13 @@ function freeQuotas({ free_calls_per_month: calls, free_units_per_month = {} }: 
   return calls > 0 || units.length === 0 ? [`${calls} free calls a month`, ...quotas] : quotas
 }
 
-/** `≤ 0.01 USD`, or `≤ 0.05 USD, 0.002 USD for 1000 tokens`. */
+/** `≤ 0.01 USD`, or `≤ 0.05 USD, 0.002 USD for 1,000 tokens`. */
 function priceOf({ price_is_maximum, price_microdollars, metered }: Endpoint): string {
   const price = `${price_is_maximum ? '≤ ' : ''}${dollars(BigInt(price_microdollars))}`
   if (!metered) return price
   const { unit, per } = metered
   const unitPrice = dollars(BigInt(metered.price_microdollars))
-  return stripControls(`${price}, ${unitPrice} for ${per} ${unit}`)
+  return stripControls(`${price}, ${unitPrice} for ${unitCount(per, unit)}`)
 }
 
 interface ObjectSchema {

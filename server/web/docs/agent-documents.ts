@@ -3,7 +3,7 @@ import {
   maxPrice,
   meteredPrice,
 } from '../../../core/catalog/services/catalog.ts'
-import { decimal, dollars, MIN_TOP_UP } from '../../../core/money.ts'
+import { decimal, dollars, MIN_TOP_UP, unitCount } from '../../../core/money.ts'
 import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
 import { UPTO, type X402Terms } from '../../../core/payments/receiving/offers.ts'
 import { AUDIENCES } from '../../rest/openapi/audiences.ts'
@@ -39,7 +39,7 @@ const endpointLine = (offering: CatalogEntry, site: Site): string =>
 const unitPriceText = ({ endpoint }: CatalogEntry): string => {
   const metered = meteredPrice(endpoint)
   if (!metered) return ''
-  return `, ${decimal(metered.of.amount)} USD for ${metered.of.per} ${metered.unit}`
+  return `, ${decimal(metered.of.amount)} USD for ${unitCount(metered.of.per, metered.unit)}`
 }
 
 /** `/llms.txt` (llmstxt.org). */

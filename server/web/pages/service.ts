@@ -14,6 +14,7 @@ import {
 import type { Clock } from '../../../core/clock.ts'
 import type { RecentReads } from '../../../core/db/recent-reads.ts'
 import { Fault } from '../../../core/errors.ts'
+import { unitCount } from '../../../core/money.ts'
 import { exampleInput } from '../../../core/testing/example.ts'
 import { assistantSetup } from '../assistant-setup.ts'
 import { renderRecent } from '../data-age.ts'
@@ -184,7 +185,7 @@ const priceOf = (endpoint: ServiceEndpoint): string => {
   const total = `${computed ? 'up to ' : ''}${formatDollars(price)}`
   if (!metered) return total
   const { unit, per, price_microdollars: amount } = metered
-  return `${formatDollars(amount)} for ${formatCount(per)} ${unit}, ${total}`
+  return `${formatDollars(amount)} for ${unitCount(per, unit)}, ${total}`
 }
 
 const serviceMetrics = (listing: PublishedService): Html =>

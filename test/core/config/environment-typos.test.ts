@@ -4,7 +4,7 @@ import { VARIABLE_NAMES } from '../../../core/config/environment.ts'
 import { readConfig } from '../../../core/config.ts'
 
 const warnings = (...names: string[]): readonly string[] =>
-  readConfig(Object.fromEntries(names.map((name) => [name, '1']))).misspelledVariables
+  readConfig(Object.fromEntries(names.map((name) => [name, '1']))).ignoredVariables
 
 /** Pages that document variables, including those read by other programs than the hub. */
 const PAGES = ['core/CONFIGURATION.md', 'server/cli/README.md', 'plugins/README.md']
@@ -24,15 +24,15 @@ describe('a misspelled variable', () => {
   }
 
   it('is reported without its value', () => {
-    const { misspelledVariables } = readConfig({ X402_FACILITATOR_TOKN: 'a-bearer-token' })
-    expect(misspelledVariables.join())
+    const { ignoredVariables } = readConfig({ X402_FACILITATOR_TOKN: 'a-bearer-token' })
+    expect(ignoredVariables.join())
       .to.match(/TOKEN\?$/)
       .and.not.include('a-bearer-token')
   })
 
   it('is neither one that the hub reads nor one of another program', () => {
     const others = ['HUB_SERVICE_HOST', 'HUB_PLUGIN_MINE', 'HUB_TEST_CLUSTERS', 'HUB_CONFIG_DIR']
-    expect(warnings(...others, 'DATABASE_POOL', 'PORT', 'HOST', 'LOG_LEVEL')).to.deep.equal([])
+    expect(warnings(...others, 'DATABASE_POOL', 'HOST', 'LOG_LEVEL')).to.deep.equal([])
   })
 
   it('is not documented on any page', () => {
@@ -40,7 +40,7 @@ describe('a misspelled variable', () => {
     const names = text.match(/`(?:HUB|X402|DATABASE)_[A-Z\d_]+`/g)!.map((each) => each.slice(1, -1))
     expect(names).to.include.members(['HUB_PORT', 'HUB_HOME', 'HUB_MAX_PRICE', 'DATABASE_URL'])
     const env = Object.fromEntries(names.map((name) => [name, '']))
-    expect(readConfig(env).misspelledVariables).to.deep.equal([])
+    expect(readConfig(env).ignoredVariables).to.deep.equal([])
   })
 })
 
@@ -48,5 +48,16 @@ describe('CONFIGURATION.md', () => {
   it('lists every variable', () => {
     const table = readFileSync('core/CONFIGURATION.md', 'utf8')
     expect(VARIABLE_NAMES.filter((name) => !table.includes(`\`${name}\``))).to.deep.equal([])
+  })
+})
+
+describe('PORT, which hosting platforms set', () => {
+  it('is reported as ignored, unless HUB_PORT or a passed socket says where to listen', () => {
+    const said = (env: NodeJS.ProcessEnv) => readConfig({ PORT: '10000', ...env }).ignoredVariables
+    expect(said({})).to.deep.equal([
+      'PORT is ignored: set HUB_PORT to the port to listen on, or to 8402.',
+    ])
+    expect(said({ HUB_PORT: '8402' })).to.deep.equal([])
+    expect(said({ LISTEN_FDS: '1' })).to.deep.equal([])
   })
 })

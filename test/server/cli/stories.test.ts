@@ -121,6 +121,8 @@ describe('hub', function () {
       ])
       const { out } = await ada.hub(['payouts'])
       expect(out).to.match(/ada-sells +\$0.* set a payout address/)
+      const page = `Set a payout address at ${hub().url}/provider/payouts, or with PUT `
+      expect(out).to.include(`${page}/v1/provider/payout-address.`)
     })
 
     it('and shows the price of a call without calling', async () => {

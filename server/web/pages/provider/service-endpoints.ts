@@ -1,7 +1,8 @@
+import { unitCount } from '../../../../core/money.ts'
 import { type Dialog, dialogPath, dialogs, rowMenu } from '../../dialog.ts'
 import { FLASH_ANCHOR, form, formFields, submittedWas, toSentence } from '../../form.ts'
 import { dollarsValue } from '../../form-schemas.ts'
-import { dayOf, formatCount, formatDollars } from '../../format.ts'
+import { dayOf, formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import type { PageRequest } from '../../page.ts'
@@ -56,7 +57,7 @@ aria-label="New price of ${name}, in dollars">
 function priceText(price: number, metered: Endpoint['metered']): string {
   if (!metered) return formatDollars(price)
   const { amount_microdollars: amount, per, unit } = metered
-  return `${formatDollars(amount)} for ${formatCount(per)} ${unit}, up to ${formatDollars(price)}`
+  return `${formatDollars(amount)} for ${unitCount(per, unit)}, up to ${formatDollars(price)}`
 }
 
 const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =>
