@@ -15,9 +15,12 @@ export interface PendingWork {
   readonly failures: readonly string[]
   /** Unresolved differences between chain and ledger. */
   readonly exceptions: bigint
+  /** Incoming payments and payments to sellers that are not final. */
   readonly payments: bigint
   /** Payments that should be final by now. */
   readonly overdue: bigint
+  /** Payouts that were started and are not final. */
+  readonly payouts: bigint
   /** Acts that await a second person. */
   readonly proposals: bigint
   /** Privileged acts by command, over the last `RECENT_DAYS`. */
@@ -34,6 +37,7 @@ const PENDING_WORK = `
     coalesce((SELECT failures || full_failures FROM ledger.verification), '{}') AS failures,
     (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
     p.payments, p.overdue,
+    (SELECT count(*) FROM hub.payout WHERE state = 'started') AS payouts,
     (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed') AS proposals,
     (SELECT count(*) FROM hub.audit WHERE role = 'operator'
       AND at > clock_timestamp() - make_interval(days => $4)) AS commands,

@@ -14,12 +14,17 @@ const Overview = z.object({
     description: 'Checks that failed in the last verification of the ledger, with an example.',
   }),
   exceptions: count.meta({ description: 'Unresolved differences between ledger and chain.' }),
-  payments: count.meta({ description: 'Payments in both directions that are not final.' }),
+  payments: count.meta({
+    description: 'Incoming payments and payments to sellers that are not final.',
+  }),
   payments_overdue: count.meta({ description: 'Non-final payments past their deadline.' }),
   adjustments: count.meta({ description: 'Proposals awaiting a second person.' }),
   commands: count.meta({ description: 'Privileged acts by command line in the last 30 days.' }),
   refusals: count.meta({ description: 'Refused attempts of staff in the last 30 days.' }),
   payouts_to_approve: count.meta({ description: 'Payouts that need the approval of a person.' }),
+  payouts_pending: count.meta({
+    description: 'Payouts that were started and are not final, for example for lack of gas.',
+  }),
   payouts_waiting: count.meta({ description: 'Due payouts that wait by a rule.' }),
   outgoing_paused: z.boolean().meta({ description: 'True if payments to sellers are paused.' }),
 })
@@ -51,6 +56,7 @@ export const overviewRoutes = ({
           commands: json(found.commands),
           refusals: json(found.refusals),
           payouts_to_approve: waiting.filter(({ rule }) => rule === 'approval').length,
+          payouts_pending: json(found.payouts),
           payouts_waiting: waiting.length,
           outgoing_paused: found.paused,
         },

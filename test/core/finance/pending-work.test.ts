@@ -45,6 +45,7 @@ describe('the pending work of finance', () => {
     exceptions: 0n,
     payments: 0n,
     overdue: 0n,
+    payouts: 0n,
     proposals: 0n,
     refusals: 0n,
     commands: 0n,
@@ -90,6 +91,24 @@ describe('the pending work of finance', () => {
     expect(overdue - before.overdue).to.equal(BigInt(ofPolygon.length))
     expect(ofPolygon.length, 'later than on Base').to.be.below(late.length - ofPolygon.length)
     await admin.query('DELETE FROM hub.payment_claim WHERE network = $1', [POLYGON])
+  })
+
+  it('counts payouts that were started, until they are final', async () => {
+    const insert = (n: number, state: string) =>
+      admin.query(
+        `INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer,
+           payee, nonce, valid_before, from_block, state, transaction, ended_at)
+         SELECT gen_random_uuid(), 'p' || $1, '2026-01-02', 1, 1, 0, 0, a, a, h, now(), 1, $2, h,
+           CASE WHEN $2 <> 'started' THEN now() END
+         FROM (SELECT '0x' || repeat('ab', 20), '0x' || lpad($1::text, 64, '0')) w(a, h)`,
+        [n, state],
+      )
+    await admin.query(`ALTER TABLE hub.payout DISABLE TRIGGER ALL`)
+    for (const [n, state] of ['started', 'started', 'confirmed', 'failed'].entries()) {
+      await insert(n, state)
+    }
+    await admin.query(`ALTER TABLE hub.payout ENABLE TRIGGER ALL`)
+    expect(await waiting()).to.have.property('payouts', 2n)
   })
 
   it('counts every open exception, and includes the payment switch', async () => {

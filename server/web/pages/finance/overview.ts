@@ -98,6 +98,7 @@ const checks = (pending: OverviewJson) => [
   ),
   backlog('Refused attempts, 30 days', pending.refusals, '/finance/audit?act=act.refuse'),
   backlog('Payouts to approve', pending.payouts_to_approve, '/finance/payouts'),
+  row('Pending payouts', formatCount(pending.payouts_pending), true, '/finance/payouts'),
   row('Waiting payouts', formatCount(pending.payouts_waiting), true, '/finance/payouts'),
   row(
     'Payments to sellers',
