@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
+import type { SealingKeys } from '../crypto/sealing.ts'
 import type { Purpose } from '../secret-keys/purposes.ts'
+import { wrappingPurpose } from '../secret-keys/secret-keys.ts'
 import { countDependents } from './dependents.ts'
 
 /** A version as operators see it. */
@@ -13,15 +15,25 @@ export interface VersionInfo {
   readonly retiredAt: Date | null
   /** Key of `HUB_SIGNING_KEY` that encrypts it. */
   readonly wrappedBy: string
+  /** False if `HUB_SIGNING_KEY` does not decrypt it; undefined if it is retired. */
+  readonly isReadable: boolean | undefined
   /** Number of things that depend on it; undefined if that is not counted or it is retired. */
   readonly dependents: bigint | undefined
 }
 
-/** Lists all versions, also retired ones. */
-export async function listVersions(pool: Pool): Promise<readonly VersionInfo[]> {
-  const { rows } = await pool.query<Omit<VersionInfo, 'dependents'>>(
+type VersionRow = Omit<VersionInfo, 'dependents' | 'isReadable'> & {
+  /** Null if it is retired. */
+  readonly wrapped: Buffer | null
+}
+
+/** Lists all versions, also retired ones. @param wrapping keys of `HUB_SIGNING_KEY` */
+export async function listVersions(
+  pool: Pool,
+  wrapping: SealingKeys,
+): Promise<readonly VersionInfo[]> {
+  const { rows } = await pool.query<VersionRow>(
     `SELECT purpose, version, key_id AS "keyId", created_at AS "createdAt",
-       active_from AS "activeFrom", retired_at AS "retiredAt", wrapped_by AS "wrappedBy",
+       active_from AS "activeFrom", retired_at AS "retiredAt", wrapped_by AS "wrappedBy", wrapped,
        CASE WHEN wrapped IS NULL THEN 'retired'
          WHEN active_from > clock_timestamp() THEN 'pending'
          WHEN version = max(version) FILTER (WHERE wrapped IS NOT NULL
@@ -30,10 +42,24 @@ export async function listVersions(pool: Pool): Promise<readonly VersionInfo[]> 
      FROM hub.key_version ORDER BY purpose, version`,
   )
   return Promise.all(
-    rows.map(async (row) => {
-      if (row.state === 'retired') return { ...row, dependents: undefined }
+    rows.map(async ({ wrapped, ...row }) => {
+      if (wrapped === null) return { ...row, isReadable: undefined, dependents: undefined }
       const { count, advice } = await countDependents(pool, row.purpose, row)
-      return { ...row, dependents: advice === undefined ? undefined : count }
+      const isReadable = canOpen(wrapping, row, wrapped)
+      return { ...row, isReadable, dependents: advice === undefined ? undefined : count }
     }),
   )
+}
+
+function canOpen(
+  wrapping: SealingKeys,
+  { purpose, version, wrappedBy }: Pick<VersionInfo, 'purpose' | 'version' | 'wrappedBy'>,
+  wrapped: Buffer,
+): boolean {
+  try {
+    wrapping.open(wrappingPurpose(purpose, version), wrappedBy, wrapped)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -8,7 +8,7 @@ import { resealCommand, retireCommand, rewrapCommand, rotateCommand } from './ro
 const programOf = (deps: KeysDeps): Program => ({
   name: 'keys',
   commands: {
-    list: listCommand,
+    list: listCommand(deps),
     rotate: rotateCommand(deps),
     retire: retireCommand(deps),
     reseal: resealCommand(deps),

@@ -234,6 +234,16 @@ describe('npm run keys', () => {
     after.close()
     masters = [old]
     expect((await say('rewrap', ...WHY)).code, 'without the new key').to.equal(1)
+    const locked = await say('list')
+    expect(locked.said).to.include(
+      `encrypted by ${next.id.slice(0, 16)}, which HUB_SIGNING_KEY lacks`,
+    )
+    expect(locked.said).to.match(/HUB_SIGNING_KEY does not decrypt \d+ of these versions, so the/)
+    const rows: { decryptable: unknown }[] = JSON.parse((await say('list', '--json')).said)
+    const states = new Set(rows.map((row) => row.decryptable))
+    expect(states, 'retired versions need no key').to.deep.equal(new Set([false, null]))
+    masters = [next]
+    expect((await say('list')).said).to.not.include('HUB_SIGNING_KEY')
     masters = [next, old]
   })
 
