@@ -11,6 +11,8 @@ const POLLING = { share: 0.1, minSeconds: 2, maxSeconds: 30 } as const
 
 /** Pause before another attempt to queue the next run of a job. */
 const RETRY_MS = 2_000
+/** Attempts to read or write a queue at the start, which ends if all fail. */
+const START_ATTEMPTS = 10
 /** Time without a heartbeat after which a run counts as dead. */
 const HEARTBEAT_SECONDS = 15
 /**
@@ -47,7 +49,8 @@ export class Runner {
     const added = Object.entries(jobs).filter(([name]) => !this.#jobs.has(name))
     for (const [name, job] of Object.entries(jobs)) this.#jobs.set(name, job)
     if (added.length === 0) return
-    const queues = new Set((await this.#boss.getQueues()).map(({ name }) => name))
+    const known = await this.#whileBusy('queues', () => this.#boss.getQueues())
+    const queues = new Set(known.map(({ name }) => name))
     await Promise.all(added.map(([name, job]) => this.#work(name, job, queues.has(name))))
   }
 
@@ -68,30 +71,29 @@ export class Runner {
       Math.min(job.everySeconds * share, maxSeconds),
     )
     if (!hasQueue) {
-      await this.#duringOutages(name, () =>
+      await this.#whileBusy(name, () =>
         this.#boss.createQueue(name, { policy: 'stately', ...limits }),
       )
     }
     await this.#boss.work(name, { pollingIntervalSeconds }, ([run]) => this.#run(name, run!.signal))
-    await this.#duringOutages(name, () => this.#boss.send(name, {}, limits))
+    await this.#whileBusy(name, () => this.#boss.send(name, {}, limits))
     // Restarts a job whose process died before it sent the next run.
-    await this.#duringOutages(name, () => this.#boss.schedule(name, '*/5 * * * *', {}, limits))
+    await this.#whileBusy(name, () => this.#boss.schedule(name, '*/5 * * * *', {}, limits))
   }
 
   /**
-   * Repeats a write while the database is unavailable or too busy to accept it, as at the first
-   * start on a slow machine: the hub must not end because of one job.
+   * Repeats a query while the database is unavailable or too busy to accept it, as at the first
+   * start on a slow machine. @throws the last error after `START_ATTEMPTS`
    */
-  async #duringOutages(name: string, write: () => Promise<unknown>): Promise<void> {
-    while (!this.#stopping.aborted) {
+  async #whileBusy<Result>(job: string, query: () => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
       try {
-        await write()
-        return
+        return await query()
       } catch (err) {
         const component = componentOf(err)
-        if (component === undefined) throw err
-        const fields = { err, component, job: name }
-        logFailure(this.#deps.log, 'warn', fields, 'a job is not queued yet')
+        const isLast = attempt === START_ATTEMPTS || this.#stopping.aborted
+        if (component === undefined || isLast) throw err
+        logFailure(this.#deps.log, 'warn', { err, component, job }, 'a job is not queued yet')
         await pause(RETRY_MS, this.#stopping)
       }
     }

@@ -46,7 +46,7 @@ export interface HubResponse<Body = JsonObject> {
   readonly callId: string | undefined
 }
 
-/** A 402 with this header is an offer; without it, paying does not help. */
+/** Returns true for a 402 with an offer. Without one, paying does not help. */
 export const isOffering = ({ status, headers }: HubResponse): boolean =>
   status === 402 && 'payment-required' in headers
 

@@ -44,8 +44,8 @@ export function documentSettings(e: Environment, isProduction: boolean): Documen
   return {
     supplier: named && {
       ...named,
-      address: e.HUB_LEGAL_ADDRESS ?? null,
-      registration: e.HUB_LEGAL_REGISTRATION ?? null,
+      address: (name && e.HUB_LEGAL_ADDRESS) ?? null,
+      registration: (name && e.HUB_LEGAL_REGISTRATION) ?? null,
       tax_id: e.HUB_LEGAL_TAX_ID ?? null,
     },
     tax: {

@@ -9,7 +9,7 @@ const UNKNOWN_MAX = 20_000
 const VALID_MS = 3_600_000
 const VALID_MAX = 50_000
 
-/** SQL by kind of credential: those of the digests that exist. */
+/** Query by kind of credential that returns those digests that exist. */
 const EXISTING = {
   key: 'SELECT hash FROM hub.key_secret WHERE hash = ANY ($1)',
   link: 'SELECT hash FROM hub.magic_link WHERE hash = ANY ($1)',

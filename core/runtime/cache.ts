@@ -110,7 +110,7 @@ export function refreshedAfter<Value extends {}>(
   }
 }
 
-/** Milliseconds after the last call for which `keptFresh` goes on loading. */
+/** Milliseconds after the last call for which `refreshedWhileUsed` goes on loading. */
 const USED_MS = 900_000
 
 export interface FreshOptions {
@@ -125,32 +125,35 @@ export interface FreshOptions {
  * was not used for a quarter of an hour: callers wait only at first and after such a pause. A
  * failed load ends this until the next call.
  */
-export function keptFresh<Value extends {}>(
+export function refreshedWhileUsed<Value extends {}>(
   ttlMs: number,
   load: () => Promise<Value>,
   { now = elapsedMs, sleep = unrefSleep }: FreshOptions = {},
 ): () => Promise<Value> {
   const cache = new LoadingCache<'', Value>(load, { ttlMs: 2 * ttlMs, max: 1, now })
   let usedAt = 0
-  let keeping = false
-  const keep = async (): Promise<void> => {
-    keeping = true
+  let isRefreshing = false
+  const refresh = async (): Promise<void> => {
+    isRefreshing = true
     try {
-      for (;;) {
-        await sleep(Math.max(0, cache.remainingMs('') - ttlMs))
-        if (now() - usedAt >= USED_MS) return
+      for (let tookMs = 0; ; ) {
+        // As long as the load took, at least: a slow one must not occupy the database all the time.
+        await sleep(Math.max(tookMs, cache.remainingMs('') - ttlMs))
+        const startedAt = now()
+        if (startedAt - usedAt >= USED_MS) return
         await cache.load('')
+        tookMs = now() - startedAt
       }
     } catch {
       // the next call reports what fails
     } finally {
-      keeping = false
+      isRefreshing = false
     }
   }
   return async () => {
     usedAt = now()
     const value = cache.get('') ?? (await cache.load(''))
-    if (!keeping) void keep()
+    if (!isRefreshing) void refresh()
     return value
   }
 }

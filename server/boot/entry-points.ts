@@ -124,7 +124,6 @@ function createRoutes(
   const { chain, networks } = options.money
   const buying = { pool, ledger, accountStatus, claims, offers, chain, networks, clock, log }
   return [
-    ...metricsRoutes({ ...options, ...core, ...platformWallets(options) }),
     ...registrationRoutes(signing),
     ...createCatalogRoutes(core, options, proxyUrl),
     ...upstreamRoutes(core, sealing, proxyUrl),
@@ -187,7 +186,8 @@ function createCatalogRoutes(
   { listing }: HubOptions,
   proxyUrl: () => string,
 ): readonly AnyRoute[] {
-  const { pool, clock, secretKeys, discovery } = core
+  const { pool, clock, secretKeys } = core
+  const discovery = { ...core.discovery, pool }
   const proofKeys = secretKeys.of('domain-proofs')
   const callerNames = secretKeys.of('caller-names')
   const { approval } = listing
@@ -264,6 +264,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
   const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH, isPayable, x402 })
   const routes: readonly AnyRoute[] = [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
+    ...metricsRoutes({ ...options, ...core, ...platformWallets(options) }),
     ...withActivity(createRoutes(pages, options, callDeps, services), pages),
     ...checkpointRoutes(pages),
     ...treeRoutes(pages),

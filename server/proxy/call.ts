@@ -57,20 +57,25 @@ function outcomeOfFailure(
   return isCharging ? 'uncertain' : 'none'
 }
 
+/** Authenticates the caller and counts the request. @throws Fault 401, 429 */
+async function admit(deps: CallDeps, sent: CallRequest): Promise<Caller | AnonymousCaller> {
+  const { trace } = sent
+  trace?.begin('authenticate')
+  const caller = await authenticate(deps, sent)
+  if (trace && caller.keyId !== null) trace.identify(caller)
+  trace?.begin('limit')
+  const { headers } = await limitRate(deps, caller)
+  sent.addHeaders?.(headers)
+  return caller
+}
+
 async function makeCall(
   deps: CallDeps,
   sent: CallRequest,
   state: { isCharging: boolean },
 ): Promise<HttpResponse> {
   const { trace, onProgress } = sent
-  let caller: Caller | AnonymousCaller | undefined = sent.caller
-  if (!caller) {
-    trace?.begin('authenticate')
-    caller = await authenticate(deps, sent) // 401
-    if (trace && caller.keyId !== null) trace.identify(caller)
-    trace?.begin('limit')
-    sent.addHeaders?.((await limitRate(deps, caller)).headers) // 429
-  }
+  const caller = sent.caller ?? (await admit(deps, sent)) // 401, 429
   const { signedMessage } = sent
   const request = signedMessage ? await identifyAgent(deps, caller, sent, signedMessage) : sent
   trace?.begin('quote')

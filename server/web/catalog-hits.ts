@@ -17,7 +17,7 @@ import {
 import { type Hit, type RankedHit, readHits } from '../../core/catalog/search/hits.ts'
 import { search } from '../../core/catalog/search/search.ts'
 import { readUptimeDays, type UptimeDay } from '../../core/catalog/services/service-days.ts'
-import { keptFresh, ttlCache } from '../../core/runtime/cache.ts'
+import { refreshedWhileUsed, ttlCache } from '../../core/runtime/cache.ts'
 import type { SearchDeps } from '../rest/catalog/search.ts'
 import { readCursor, writeCursor } from '../rest/paging.ts'
 
@@ -65,7 +65,7 @@ interface RankedPage extends Omit<FoundHits, 'hits' | 'facts' | 'days'> {
 /** Returns a function that finds a page of the catalog: hits of words, or all documents. */
 export function openCatalogHits(deps: SearchDeps): (query: CatalogQuery) => Promise<FoundHits> {
   const { pool, clock } = deps
-  const catalogFacets = keptFresh(CACHE_MS, () => countCatalog(pool))
+  const catalogFacets = refreshedWhileUsed(CACHE_MS, () => countCatalog(pool))
   const counts = ttlCache<string, number>({ ttlMs: CACHE_MS, max: COUNTS_MAX })
   return async (query) => {
     const found =

@@ -65,7 +65,14 @@ describe('the runner of jobs', () => {
   it('starts while the database is too busy for a job, but not if it refuses one', async () => {
     const { runner, fail } = await open()
     const run = async () => {}
-    fail(/\.create_queue\(/, 'timeout exceeded when trying to connect')
+    for (const statement of [
+      /FROM pgboss\.queue/,
+      /\.create_queue\(/,
+      /INTO pgboss\.job/,
+      /INTO pgboss\.schedule/,
+    ]) {
+      fail(statement, 'timeout exceeded when trying to connect')
+    }
     await runner.put({ [NAME]: { everySeconds: 3_600, run } })
     const { rows } = await database.admin.query('SELECT name FROM pgboss.schedule')
     expect(rows).to.deep.equal([{ name: NAME }])

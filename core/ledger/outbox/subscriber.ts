@@ -92,7 +92,7 @@ export async function advance(
 
 const sizeOf = ({ from, to }: Page): bigint => to - from + 1n
 
-/** Returns the handled page as `advance`, if there was one. */
+/** Handles the next page as `advance` does, and returns it; undefined if there was none. */
 async function handlePage(
   pool: Pool,
   subscriber: Subscriber,
@@ -151,12 +151,11 @@ function nextPage({ seq, replayTo }: Cursor, head: bigint, pageMax: bigint): Omi
 export async function catchUp(pool: Pool, subscriber: Subscriber): Promise<bigint> {
   let handled = 0n
   for (const shard of await enroll(pool, subscriber)) {
-    for (let isLast = false; !isLast; ) {
-      const page = await handlePage(pool, subscriber, shard, { wait: true })
-      const size = page ? sizeOf(page) : 0n
-      isLast = size < PAGE_MAX && !page?.replay // a replay ends before new entries
-      handled += size
-    }
+    let page: Page | undefined
+    do {
+      page = await handlePage(pool, subscriber, shard, { wait: true })
+      handled += page ? sizeOf(page) : 0n
+    } while (page && (page.replay || sizeOf(page) === PAGE_MAX)) // a replay ends before new entries
   }
   return handled
 }

@@ -16,7 +16,9 @@ export function where(
   filters: readonly (readonly [condition: string, value: unknown])[],
 ): Where {
   const given = filters.filter(([, value]) => value !== undefined)
-  const conditions = given.map(([text], at) => text.replace('?', `$${values.length + at + 1}`))
+  const conditions = given.map(([text], at) =>
+    text.replace('?', () => `$${values.length + at + 1}`),
+  )
   return {
     text: [...base, ...conditions].join(' AND '),
     values: [...values, ...given.map(([, value]) => value)],

@@ -63,7 +63,7 @@ async function hubCheck({ client, hub }: Context): Promise<HubCheck> {
 function clockCheck(leadMs: number): Check {
   const difference = Math.abs(leadMs)
   if (difference <= MAX_CLOCK_DIFFERENCE_MS) {
-    return { name: 'clock', ok: true, detail: 'that of the hub' }
+    return { name: 'clock', ok: true, detail: 'agrees with the hub' }
   }
   const place = `${Math.round(difference / 1_000)} s ${leadMs > 0 ? 'ahead of' : 'behind'} the hub`
   return { name: 'clock', ok: false, detail: `${place}: set it, or payments will be refused` }

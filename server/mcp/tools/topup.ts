@@ -21,7 +21,7 @@ export interface TopupDeps {
 }
 
 const DEFAULT = dollars(MIN_TOP_UP)
-/** The wallet of the command line and the key are the user's own: another key is another purse. */
+/** With another key, the command would pay for other credits. */
 const CLI_NEEDS = 'HUB_API_KEY set to this key, and a wallet created by the command "register"'
 const SANDBOX = 'Test money only: never pay this offer with a wallet that has real USDC.'
 

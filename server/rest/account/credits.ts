@@ -33,7 +33,7 @@ interface Topup {
   readonly purchaseId: string
 }
 
-/** Command line that makes a purchase once, in parts that belong together. Pays for its own key. */
+/** Returns the command that makes a named purchase for the configured key, as its lines. */
 export const topupCommand = (
   cliCommand: string,
   { amount: credits, baseUrl, purchaseId }: Topup,

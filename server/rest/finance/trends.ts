@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.ts'
 import type { RecentReads } from '../../../core/db/recent-reads.ts'
 import { type MonthFigures, readTrends } from '../../../core/finance/trends.ts'
 import { json } from '../../../core/money.ts'
-import { keptFresh } from '../../../core/runtime/cache.ts'
+import { refreshedWhileUsed } from '../../../core/runtime/cache.ts'
 import { replyRecent } from '../recent.ts'
 import { type AnyRoute, route } from '../route.ts'
 
@@ -13,7 +13,7 @@ export interface TrendDeps {
 }
 
 const MONTHS = 12
-/** The balances of 13 dates are read: each minute while somebody looks at them, not by a reader. */
+/** The balances of 13 dates are read: refreshed while in use, so that no reader waits. */
 const CACHE_MS = 60_000
 
 const Month = z.object({
@@ -40,7 +40,7 @@ const Trends = z.object({ data: z.array(Month) })
 export type TrendsJson = z.infer<typeof Trends>
 
 export const trendRoutes = ({ recentReads, clock }: TrendDeps): readonly AnyRoute[] => {
-  const trends = keptFresh(CACHE_MS, () =>
+  const trends = refreshedWhileUsed(CACHE_MS, () =>
     replyRecent(recentReads, async (pool) => {
       const months = await readTrends(pool, clock.now(), MONTHS)
       return { body: { data: months.map(showMonth) } }

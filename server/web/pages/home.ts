@@ -5,7 +5,7 @@ import {
   listServices,
   suggestService,
 } from '../../../core/catalog/services/published-services.ts'
-import { keptFresh } from '../../../core/runtime/cache.ts'
+import { refreshedWhileUsed } from '../../../core/runtime/cache.ts'
 import { exampleInput } from '../../../core/testing/example.ts'
 import { copyableText } from '../code-tabs.ts'
 import { formatCount, formatDuration } from '../format.ts'
@@ -31,8 +31,8 @@ export interface HomeDeps {
 /** `/`: what the hub is for, a first call, figures, and services. */
 export const homePage = (deps: HomeDeps): AnyPage => {
   const { pool, baseUrl, proxyUrl, mcpUrl, command } = deps
-  const figures = keptFresh(CACHE_MS, () => readHubFigures(pool))
-  const suggested = keptFresh(CACHE_MS, async () => {
+  const figures = refreshedWhileUsed(CACHE_MS, () => readHubFigures(pool))
+  const suggested = refreshedWhileUsed(CACHE_MS, async () => {
     const service = await suggestService(pool)
     return { service: service && (await findService(pool, service.slug)) }
   })

@@ -2,9 +2,10 @@ import { expect } from 'chai'
 import { readConfig } from '../../../core/config.ts'
 
 describe('the settings of documents', () => {
-  it('state the VAT identifier by which a sandbox charges VAT', () => {
+  it('state the VAT identifier by which a sandbox charges VAT, and no real address', () => {
     const vat = { HUB_TAX_CATEGORY: 'S', HUB_TAX_RATE: '19', HUB_LEGAL_TAX_ID: 'DE123456789' }
-    const { supplier, tax } = readConfig(vat).documents
+    const place = { HUB_LEGAL_ADDRESS: 'Main Street 1, Bonn', HUB_LEGAL_REGISTRATION: 'HRB 1' }
+    const { supplier, tax } = readConfig({ ...vat, ...place }).documents
     expect(supplier).to.deep.equal({
       legal_name: 'AgentHub sandbox (test money)',
       email: 'sandbox@agenthub.example',

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import {
   cachedFor,
-  keptFresh,
   LoadingCache,
   refreshedAfter,
+  refreshedWhileUsed,
   singleFlight,
   ttlCache,
 } from '../../../core/runtime/cache.ts'
@@ -148,7 +148,7 @@ describe('refreshedAfter', () => {
   })
 })
 
-describe('keptFresh', () => {
+describe('refreshedWhileUsed', () => {
   it('loads behind its callers while it is used, so that none waits', async () => {
     let [now, loads] = [1, 0]
     const sleeps: { ms: number; end: () => void }[] = []
@@ -164,7 +164,7 @@ describe('keptFresh', () => {
       if (loads === 3) throw new Error('down')
       return loads
     }
-    const cached = keptFresh(60_000, load, { now: () => now, sleep })
+    const cached = refreshedWhileUsed(60_000, load, { now: () => now, sleep })
     expect(await Promise.all([cached(), cached()])).to.deep.equal([1, 1])
     await wake()
     expect(now, 'loaded again once it is old, without a caller').to.equal(60_001)
@@ -180,5 +180,19 @@ describe('keptFresh', () => {
     expect([loads, sleeps.length], 'then no longer').to.deep.equal([18, 0])
     now += 120_001
     expect(await cached(), 'loaded by the next call').to.equal(19)
+  })
+
+  it('pauses for as long as a load took', async () => {
+    let now = 1
+    const sleeps: number[] = []
+    const sleep = async (ms: number) => {
+      sleeps.push(ms)
+      if (sleeps.length > 2) await new Promise(() => {})
+      now += ms
+    }
+    const load = async (): Promise<number> => (now += 90_000)
+    await refreshedWhileUsed(60_000, load, { now: () => now, sleep })()
+    await new Promise(setImmediate)
+    expect(sleeps.slice(1)).to.deep.equal([90_000, 90_000])
   })
 })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 
 describe('connections of pages and REST', () => {
@@ -10,6 +11,7 @@ describe('connections of pages and REST', () => {
     const { client, keyId } = await hub().agent()
     await hub().credit(keyId, usd('1'))
     const { pagePool } = hub().hub
+    await eventually(() => pagePool.options.max === 6) // fewer at first
     const held = await Promise.all(Array.from({ length: 6 }, () => pagePool.connect()))
     let isShown = false
     const page = ask(hub().url, '/status', { headers: { accept: 'text/html' } }).finally(

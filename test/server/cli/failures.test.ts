@@ -223,7 +223,7 @@ describe('hub, on failure,', function () {
       const port = await listenOnLoopback(server)
       const cid = user({ HUB_BASE_URL: `http://127.0.0.1:${port}` })
       const clock = async () => (await cid.hub(['doctor'])).out.match(/. clock.*/)?.[0]
-      expect(await clock()).to.equal('✓ clock  that of the hub')
+      expect(await clock()).to.equal('✓ clock  agrees with the hub')
       late = 600_000
       expect(await clock()).to.match(/^✗ clock {2}\d+ s behind the hub: set it,/)
       late = -600_000

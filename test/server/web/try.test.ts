@@ -114,6 +114,23 @@ describe('the page that calls an endpoint', function () {
     expect(text, 'other inputs are another call').to.include('You were charged $0.0001.')
   })
 
+  it('counts a call without a key towards the limit of the network, beside its page', async () => {
+    const ip = '203.0.113.77'
+    const fields = { act: 'run', endpoint: 'GET /cities/{city}/time', run: RUN, 'in-city': 'Oslo' }
+    const call = async () => {
+      const response = await fetch(`${hub().url}/services/clock/try`, {
+        method: 'POST',
+        headers: { accept: 'text/html', origin: hub().url, 'x-forwarded-for': ip },
+        body: new URLSearchParams({ ...fields, max_price: '0' }),
+      })
+      await response.text()
+      return response.status
+    }
+    let calls = 0
+    while ((await call()) === 200) calls += 1
+    expect(calls).to.be.within(140, 150)
+  })
+
   it('shows input errors at their fields, keeps the values and charges nothing', async () => {
     const { person, keyId } = await personWithKey('errors@example.test')
     const words = 'x'.repeat(1_001)

@@ -4,7 +4,7 @@ import { suggestService } from '../../../../core/catalog/services/published-serv
 import type { Clock } from '../../../../core/clock.ts'
 import { readFirstSteps } from '../../../../core/identity/first-steps.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
-import { keptFresh } from '../../../../core/runtime/cache.ts'
+import { refreshedWhileUsed } from '../../../../core/runtime/cache.ts'
 import {
   type AccountSpending,
   type PeriodSpending,
@@ -34,7 +34,9 @@ const CACHE_MS = 30_000
 
 /** `/account`: credits and spending. */
 export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
-  const suggested = keptFresh(CACHE_MS, async () => ({ service: await suggestService(pool) }))
+  const suggested = refreshedWhileUsed(CACHE_MS, async () => ({
+    service: await suggestService(pool),
+  }))
   return page('/account', {
     actions: { make: createKey },
     query: z.object({ days: rangeField }),
