@@ -39,6 +39,29 @@ export async function listPayouts(
   return rows
 }
 
+/** A payout that is not final, as shown to finance. */
+export interface StartedPayout extends Pick<PayoutInfo, 'id' | 'provider' | 'amount'> {
+  readonly payee: string
+  readonly startedAt: Date
+  readonly triedAt: Date
+  readonly transaction: string | null
+  /** Why it could not be sent when it was last tried. */
+  readonly reason: string | null
+}
+
+/** Maximum of listed payouts, the oldest. */
+const STARTED_MAX = 500
+
+/** Lists payouts that were started and are not final, oldest first. */
+export async function listStartedPayouts(pool: Pool): Promise<readonly StartedPayout[]> {
+  const { rows } = await pool.query<StartedPayout>(
+    `SELECT id, provider, amount, payee, transaction, reason, started_at AS "startedAt",
+       tried_at AS "triedAt"
+     FROM hub.payout WHERE state = 'started' ORDER BY started_at, id LIMIT ${STARTED_MAX}`,
+  )
+  return rows
+}
+
 /** @throws Fault `not_found` */
 export async function findPayout(pool: Pool, owner: KeyManager, id: string): Promise<PayoutInfo> {
   const { rows } = await pool.query<PayoutInfo>(`${SELECT} AND o.id = $2`, [owner, id])

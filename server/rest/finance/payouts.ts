@@ -8,6 +8,7 @@ import {
   type WaitingPayout,
 } from '../../../core/finance/payout-approvals.ts'
 import { json } from '../../../core/money.ts'
+import { listStartedPayouts, type StartedPayout } from '../../../core/payments/payouts/list.ts'
 import { listRequestedChanges } from '../../../core/providers/address-change.ts'
 import { walletAddress } from '../account/registration.ts'
 import { auditReason } from '../fields.ts'
@@ -30,6 +31,16 @@ const WaitingPayoutView = z.object({
     description: 'End of the wait. null: it waits for a person.',
   }),
 })
+const StartedPayoutView = z.object({
+  id: z.uuid(),
+  provider_id: z.string(),
+  address: z.string(),
+  amount_microdollars: amount,
+  started_at: z.iso.datetime(),
+  tried_at: z.iso.datetime().meta({ description: 'Time of the last attempt to send it.' }),
+  transaction: z.string().nullable(),
+  reason: z.string().nullable().meta({ description: 'Why the last attempt could not send it.' }),
+})
 const WaitingPayouts = z.object({
   rules: z.object({
     provider_day_microdollars: amount.meta({ description: 'Maximum per provider and UTC day.' }),
@@ -39,6 +50,9 @@ const WaitingPayouts = z.object({
     manual_credit_hours: z.int(),
   }),
   data: z.array(WaitingPayoutView),
+  started: z.array(StartedPayoutView).meta({
+    description: 'Payouts that were started and are not final, oldest first.',
+  }),
   address_changes: z
     .array(
       z.object({
@@ -56,6 +70,7 @@ const WaitingPayouts = z.object({
 const Approval = z.object({ provider_id: z.string(), amount_microdollars: amount })
 
 export type WaitingPayoutsJson = z.infer<typeof WaitingPayouts>
+export type StartedPayoutJson = z.infer<typeof StartedPayoutView>
 export type WaitingPayoutJson = z.infer<typeof WaitingPayoutView>
 
 export interface FinancePayoutDeps {
@@ -66,7 +81,7 @@ export interface FinancePayoutDeps {
 /** Payouts that wait by a rule, and their approval. */
 export const financePayoutRoutes = ({ pool, payouts }: FinancePayoutDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/payouts', {
-    summary: 'Lists due payouts that wait by a rule; those that need an approval come first.',
+    summary: 'Lists payouts that were started, and due ones that wait by a rule.',
     auth: 'finance',
     response: { status: 200, schema: WaitingPayouts },
     handle: async () => {
@@ -78,8 +93,9 @@ export const financePayoutRoutes = ({ pool, payouts }: FinancePayoutDeps): reado
         first_payout_hours: firstHours,
         manual_credit_hours: creditHours,
       }
-      const [waiting, changes] = await Promise.all([
+      const [waiting, started, changes] = await Promise.all([
         listWaitingPayouts(pool, payouts),
+        listStartedPayouts(pool),
         listRequestedChanges(pool),
       ])
       const address_changes = changes.map((change) => ({
@@ -89,7 +105,8 @@ export const financePayoutRoutes = ({ pool, payouts }: FinancePayoutDeps): reado
         requested_address: getAddress(change.requested),
         requested_at: change.requestedAt.toISOString(),
       }))
-      return { body: { rules, data: waiting.map(showWaiting), address_changes } }
+      const data = waiting.map(showWaiting)
+      return { body: { rules, data, started: started.map(showStarted), address_changes } }
     },
   }),
   route('POST /v1/finance/payouts/{provider}/approve', {
@@ -111,6 +128,17 @@ export const financePayoutRoutes = ({ pool, payouts }: FinancePayoutDeps): reado
     },
   }),
 ]
+
+const showStarted = (payout: StartedPayout): StartedPayoutJson => ({
+  id: payout.id,
+  provider_id: payout.provider,
+  address: getAddress(payout.payee),
+  amount_microdollars: json(payout.amount),
+  started_at: payout.startedAt.toISOString(),
+  tried_at: payout.triedAt.toISOString(),
+  transaction: payout.transaction,
+  reason: payout.reason,
+})
 
 const showWaiting = (payout: WaitingPayout): WaitingPayoutJson => ({
   provider_id: payout.provider,

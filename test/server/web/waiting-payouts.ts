@@ -66,6 +66,32 @@ export function waitingPayoutTests(name: string, { hub, tab, people }: PayoutTes
     await anns.close()
   })
 
+  it('a started payout is listed with the reason why it was not sent', async () => {
+    const { fay } = people()
+    const { admin } = hub().database
+    const bypassRules = async (text: string) => {
+      await admin.query('ALTER TABLE hub.payout DISABLE TRIGGER ALL')
+      await admin.query(text)
+      await admin.query('ALTER TABLE hub.payout ENABLE TRIGGER ALL')
+    }
+    await bypassRules(
+      `INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer, payee,
+         nonce, valid_before, from_block, reason)
+       SELECT gen_random_uuid(), 'p-started', now(), 1, 640000000, 0, 0, w, w,
+         '0x' || repeat('8', 64), now() + interval '1 hour', 1, 'insufficient funds for gas'
+       FROM (SELECT '0x' || repeat('7', 40)) a(w)`,
+    )
+    const fays = await tab(fay)
+    await fays.open('/finance')
+    expect(await fays.text()).to.match(/Pending payouts\s*1/)
+    await fays.open('/finance/payouts')
+    expect(await fays.text())
+      .to.include('Pending')
+      .and.to.include('insufficient funds for gas')
+    await fays.close()
+    await bypassRules(`DELETE FROM hub.payout WHERE provider = 'p-started'`)
+  })
+
   it('a form is kept while its author signs in again', async () => {
     const { fay } = people()
     const { admin } = hub().database

@@ -1,5 +1,9 @@
 import { z } from 'zod'
-import type { WaitingPayoutJson, WaitingPayoutsJson } from '../../../rest/finance/payouts.ts'
+import type {
+  StartedPayoutJson,
+  WaitingPayoutJson,
+  WaitingPayoutsJson,
+} from '../../../rest/finance/payouts.ts'
 import { rowMenu } from '../../dialog.ts'
 import { form, formFields } from '../../form.ts'
 import { formatDollars, formatTime } from '../../format.ts'
@@ -20,7 +24,7 @@ const RULE_TEXTS: Readonly<Record<WaitingPayoutJson['rule'], string>> = {
   platform_cap: 'maximum of the platform and day',
 }
 
-/** `/finance/payouts`: due payouts that wait by a rule, and the approval of large ones. */
+/** `/finance/payouts`: started payouts, those that wait by a rule, and approvals of large ones. */
 export const financePayoutsPage = (): AnyPage =>
   page(PATH, {
     actions: {
@@ -51,7 +55,7 @@ export const financePayoutsPage = (): AnyPage =>
     },
     render: async (request) => {
       const found = await request.api<WaitingPayoutsJson>('GET /v1/finance/payouts')
-      const { rules, data } = found
+      const { rules, data, started } = found
       const open = data.filter(({ rule }) => rule === 'approval')
       return {
         title: 'Payouts',
@@ -65,6 +69,10 @@ ${formatDollars(rules.alone_microdollars)}, a payout needs an approval. Provider
 by linked wallets or one address, count as one.</p>${
           open.length > 0 &&
           html`<div class="list">${open.map((each) => approvalCard(request, each))}</div>`
+        }${
+          started.length > 0 &&
+          html`<h2>Pending</h2><p class="muted">Started, and not yet final on the chain. Each is
+tried again until it is.</p>${startedTable(started)}`
         }<h2>Waiting</h2>${
           data.length === 0 ? emptyState('No payout waits.') : waitingTable(data)
         }${addressChanges(request, found.address_changes)}`,
@@ -113,6 +121,28 @@ ${formatTime(change.requested_at)}.</p>${form({
       fields: [reasonField(formFields('recover', submission, { id }))],
     })}</section>`
   })}</div>`
+
+const startedTable = (payouts: readonly StartedPayoutJson[]): Html =>
+  cardTable(
+    'Pending payouts',
+    [
+      { head: 'Provider', cell: (each) => html`<code>${each.provider_id}</code>` },
+      { head: 'Address', cell: ({ address }) => shortHash(address) },
+      {
+        head: 'Amount',
+        number: true,
+        cell: (each) => formatDollars(each.amount_microdollars),
+      },
+      { head: 'Started', noWrap: true, cell: (each) => timeAgo(each.started_at) },
+      { head: 'Last attempt', noWrap: true, cell: (each) => timeAgo(each.tried_at) },
+      {
+        head: 'State',
+        cell: ({ transaction, reason: refusal }) =>
+          transaction ? html`sent: ${shortHash(transaction)}` : (refusal ?? 'not sent yet'),
+      },
+    ],
+    payouts,
+  )
 
 const waitingTable = (payouts: readonly WaitingPayoutJson[]): Html =>
   cardTable(
