@@ -16,8 +16,10 @@ import {
 } from './upstream/sides.ts'
 
 const ROUNDS = 3
-const SECONDS = 4
-const WARM_UP_SECONDS = 45
+/** Duration of a turn, which carries its share of the verification of the ledger each 10 s. */
+const SECONDS = 10
+/** Duration of the first, uncounted turn. All turns end before the challenge of mppx expires. */
+const WARM_UP_SECONDS = 20
 const CONNECTIONS = 256
 /**
  * Duration of uncounted requests before each turn: a process that was stopped has overdue timers
