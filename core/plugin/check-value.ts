@@ -34,7 +34,7 @@ const open = (): Piscina<CheckTask, CheckResult> =>
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     env: {},
-  })
+  }).on('error', () => {}) // a worker that ended after its task was aborted: nobody waits for it
 
 /**
  * Validates a value by a schema of a stranger. If schema and value together are cheap, the event

@@ -21,7 +21,7 @@ const open = (): Piscina<Task, Outcome> =>
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     env: {},
-  })
+  }).on('error', () => {}) // a worker that ended after its task was aborted: nobody waits for it
 
 /**
  * Extracts the article of a document in a worker thread, so that the event loop is not blocked and

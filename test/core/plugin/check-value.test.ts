@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { Piscina } from 'piscina'
 import type { JsonObject } from '../../../core/json.ts'
 import { assertCompiles, checkValue } from '../../../core/plugin/check-value.ts'
 import * as s from '../../../core/plugin/schema.ts'
@@ -121,6 +122,23 @@ describe('A133 the validation of a value by a stranger’s schema', () => {
       (error: unknown) => error,
     )
     expect(broken).to.be.instanceOf(SyntaxError)
+  })
+
+  it('survives a worker that runs out of memory after its deadline', async () => {
+    type Run = (this: Piscina, ...task: Parameters<Piscina['run']>) => Promise<unknown>
+    const run: Run = Reflect.get(Piscina.prototype, 'run')
+    const used: Piscina[] = []
+    Piscina.prototype.run = function (...task) {
+      used.push(this)
+      return run.apply(this, task)
+    }
+    try {
+      await checkValue(s.array(s.integer()))(Buffer.from(JSON.stringify(repeat(200_000, (n) => n))))
+    } finally {
+      Piscina.prototype.run = run
+    }
+    const [pool] = used
+    expect(() => pool!.emit('error', new Error('ERR_WORKER_OUT_OF_MEMORY'))).not.to.throw()
   })
 
   it('compiles costly schemas in a worker before they are sold', async () => {
