@@ -15,7 +15,9 @@ export interface DocumentSettings {
 const SANDBOX = {
   legal_name: 'AgentHub sandbox (test money)',
   email: 'sandbox@agenthub.example',
+  address: null,
   country: 'US',
+  registration: null,
 }
 const BPS_PER_PERCENT = 100
 
@@ -35,19 +37,17 @@ export function documentSettings(e: Environment, isProduction: boolean): Documen
       `HUB_TAX_CATEGORY ${category} requires HUB_LEGAL_TAX_ID, such as DE123456789: set it too.`,
     )
   }
-  const named =
-    name === undefined
-      ? isProduction
-        ? undefined
-        : SANDBOX
-      : { legal_name: name, email: email!, country: country! }
+  const tax_id = e.HUB_LEGAL_TAX_ID ?? null
+  const company = name !== undefined && {
+    legal_name: name,
+    email: email!,
+    address: e.HUB_LEGAL_ADDRESS ?? null,
+    country: country!,
+    registration: e.HUB_LEGAL_REGISTRATION ?? null,
+    tax_id,
+  }
   return {
-    supplier: named && {
-      ...named,
-      address: (name && e.HUB_LEGAL_ADDRESS) ?? null,
-      registration: (name && e.HUB_LEGAL_REGISTRATION) ?? null,
-      tax_id: e.HUB_LEGAL_TAX_ID ?? null,
-    },
+    supplier: company || (isProduction ? undefined : { ...SANDBOX, tax_id }),
     tax: {
       category,
       rate_bps: Math.round(rate * BPS_PER_PERCENT),

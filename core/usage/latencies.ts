@@ -37,24 +37,21 @@ export class LatencyHistogram {
     return this.#undelivered
   }
 
-  /** Reads both texts side by side: arrays of their numbers were the most garbage of any page. */
+  /**
+   * Reads both texts side by side: arrays of their numbers were the most garbage of any page. The
+   * sign of a negative latency is read like a digit, and leaves the number negative.
+   */
   add({ ms, counts }: LatencyRow): void {
-    if (ms === '') return
-    let at = 0
-    let latency = 0
-    for (let i = 0; i <= ms.length; i++) {
-      const code = i < ms.length ? ms.charCodeAt(i) : SPACE
-      if (code !== SPACE) {
-        latency = latency * 10 + code - ZERO
-        continue
+    for (let at = 0, countAt = 0; at < ms.length; at++, countAt++) {
+      let latency = 0
+      for (; at < ms.length && ms.charCodeAt(at) !== SPACE; at++) {
+        latency = latency * 10 + ms.charCodeAt(at) - ZERO
       }
       let calls = 0
-      for (; at < counts.length && counts.charCodeAt(at) !== SPACE; at++) {
-        calls = calls * 10 + counts.charCodeAt(at) - ZERO
+      for (; countAt < counts.length && counts.charCodeAt(countAt) !== SPACE; countAt++) {
+        calls = calls * 10 + counts.charCodeAt(countAt) - ZERO
       }
-      at++
       this.#count(latency, calls)
-      latency = 0
     }
   }
 

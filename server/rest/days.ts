@@ -14,7 +14,7 @@ interface DayQuery {
 }
 
 const DAY_MS = 86_400_000
-/** Last day with a four-digit year. */
+/** Last day with a four-digit year: what follows it has no name. */
 const LAST_MS = Date.parse('9999-12-31T00:00:00Z')
 
 /** Converts UTC days to instants: `from` is inclusive, `to` is the start of the next day. */
@@ -40,7 +40,9 @@ const DAYS_MAX = 366
 
 /** Days of a range, by default the month so far. @throws Fault if reversed or above 366 days */
 export function dayRange({ from, to }: DayQuery, now: Date) {
-  const until = dayStart(to === undefined ? now : new Date(to))
+  const until = dayStart(
+    to === undefined ? now : new Date(Math.min(LAST_MS - DAY_MS, Date.parse(to))),
+  )
   const since = from === undefined ? monthStart(until) : new Date(from)
   if (since <= until && since >= daysBefore(until, DAYS_MAX)) return { since, until }
   throw new Fault(

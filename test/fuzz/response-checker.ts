@@ -39,8 +39,8 @@ export interface ReceivedResponse {
   readonly text: string
 }
 
-/** Codes of server errors that are not the hub's fault: failing upstreams, or paused payments. */
-const EXPECTED_SERVER_ERRORS = /^upstream_|^(?:price_feed_unavailable|payments_paused)$/
+/** Codes of server errors that are not the hub's fault: a failing upstream, or paused payments. */
+const EXPECTED_SERVER_ERRORS = /^upstream_|^payments_paused$/
 
 /** Checks responses against the OpenAPI document. */
 export class ResponseChecker {

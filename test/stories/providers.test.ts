@@ -254,6 +254,8 @@ describe('a provider', () => {
     expect(others).to.equal(undefined)
     expect(customer).to.include({ charged_microdollars: 2_000_000, delivered: 5 })
     expect(JSON.stringify(customer)).to.not.include(buyer.keyId)
+    const last = '/v1/provider/statistics?from=9999-12-01&to=9999-12-31'
+    expect((await as(owner.apiKey, last)).status, 'up to the last day').to.equal(200)
     const theirs = await as(buyer.apiKey, '/v1/provider/statistics?service=vendor')
     refused(theirs, 404, 'service_not_found')
   })

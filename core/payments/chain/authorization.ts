@@ -14,7 +14,7 @@ export interface Authorization {
 }
 
 /** EIP-3009 as EIP-712 types; the order of the fields is part of the signature. */
-const TRANSFER_TYPES = {
+export const TRANSFER_TYPES = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },
     { name: 'to', type: 'address' },

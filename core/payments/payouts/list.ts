@@ -40,11 +40,9 @@ export async function listPayouts(
 }
 
 /** A payout that is not final, as shown to finance. */
-export interface StartedPayout extends Pick<PayoutInfo, 'id' | 'provider' | 'amount'> {
-  readonly payee: string
-  readonly startedAt: Date
+export interface StartedPayout
+  extends Pick<PayoutInfo, 'id' | 'provider' | 'amount' | 'payee' | 'startedAt' | 'transaction'> {
   readonly triedAt: Date
-  readonly transaction: string | null
   /** Why it could not be sent when it was last tried. */
   readonly reason: string | null
 }

@@ -74,14 +74,14 @@ export const conversionRoutes = (deps: ConversionDeps): readonly AnyRoute[] => [
     auth: 'finance',
     query: z.strictObject({ month }),
     response: { status: 200, schema: EthPrice },
-    faults: ['price_feed_unavailable', 'price_implausible'],
+    faults: ['not_found', 'price_feed_unavailable', 'price_implausible'],
     handle: async ({ query: { month: name } }) => {
       if (!deps.priceFeed) {
-        throw new Fault('price_feed_unavailable', 'HUB_ETH_PRICE_FEED is not set.')
+        throw new Fault('not_found', 'There is no price feed: HUB_ETH_PRICE_FEED is not set.')
       }
       const { to } = parseReportPeriod(name)!
       if (to > deps.clock.now()) {
-        throw new Fault('price_feed_unavailable', 'The month is not over.')
+        throw new Fault('validation_failed', 'The month is not over.')
       }
       const { price, source } = await deps.priceFeed.read(dayName(daysBefore(to, 1)))
       return { body: { month: name, price_microdollars: json(price), source } }

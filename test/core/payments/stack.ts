@@ -9,6 +9,7 @@ import { keccak256, type PrivateKeyAccount, toHex } from 'viem'
 import { systemClock } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { TRANSFER_TYPES } from '../../../core/payments/chain/authorization.ts'
 import { openChain } from '../../../core/payments/chain/chain.ts'
 import {
   BASE_MAINNET,
@@ -26,7 +27,6 @@ import contracts from '../../../server/sandbox/contracts/contracts.artifact.json
 }
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { fund, openWallets } from '../../../server/sandbox/wallets.ts'
-import { TRANSFER_TYPES } from '../../support/eip3009.ts'
 
 export const NETWORK = USDC_BASE.network
 export const USDC = USDC_BASE.address

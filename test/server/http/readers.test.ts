@@ -16,9 +16,9 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { systemClock } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { TRANSFER_TYPES } from '../../../core/payments/chain/authorization.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { ask } from '../../support/ask.ts'
-import { TRANSFER_TYPES } from '../../support/eip3009.ts'
 import { useHub } from '../../support/suite.ts'
 
 interface Sold {

@@ -144,7 +144,7 @@ describe('the value of ETH', () => {
     const { body } = await fay.ask(`/v1/finance/conversion?period=${month}`)
     expect(body['price_feed']).to.equal(null)
     const read = await fay.ask(`/v1/finance/eth-price?month=${month}`)
-    expectRefused(read, 502, 'price_feed_unavailable')
+    expectRefused(read, 404, 'not_found')
   })
 
   it('never changes in a closed month', async () => {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from '@x402/core/http'
 import type { LocalAccount } from 'viem'
 import { type Asset, type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { TRANSFER_TYPES } from '../../../core/payments/chain/authorization.ts'
 import type { ApiResponse } from '../../support/ask.ts'
-import { TRANSFER_TYPES } from '../../support/eip3009.ts'
 import { THIEF } from './sellers.ts'
 
 /** Flaws of a payment. */

@@ -4,6 +4,7 @@ import { decodePaymentSignatureHeader } from '@x402/core/http'
 import { expect } from 'chai'
 import { verifyTypedData } from 'viem'
 import { EgressError } from '../../../../core/egress/errors.ts'
+import { TRANSFER_TYPES } from '../../../../core/payments/chain/authorization.ts'
 import { PaymentTermsError } from '../../../../core/payments/paying/terms-error.ts'
 import {
   type ExternalRequest,
@@ -11,7 +12,6 @@ import {
   type SignedPayment,
   signPayment,
 } from '../../../../core/payments/paying/x402-client.ts'
-import { TRANSFER_TYPES } from '../../../support/eip3009.ts'
 import { rejection } from '../../../support/rejection.ts'
 import { realSockets } from '../../egress/fixture.ts'
 import {
