@@ -1,6 +1,7 @@
 import { request } from 'undici'
 import { elapsedMs, sleep, systemClock } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
+import { retryAfterSeconds } from '../retry-after.ts'
 
 /** Error response of the hub; `code` is stable, `body` is the whole problem. */
 export class HubError extends Error {
@@ -206,7 +207,7 @@ function withEarlierCharge(response: HubResponse): HubResponse {
 }
 
 function retryDelayMs(response: HubResponse | undefined, attempt: number): number {
-  const seconds = Number(response?.headers['retry-after'] ?? Number.NaN)
-  if (Number.isFinite(seconds)) return seconds * 1_000
+  const seconds = response && retryAfterSeconds(response.headers)
+  if (seconds !== undefined) return seconds * 1_000
   return Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), LONGEST_DELAY_MS)
 }

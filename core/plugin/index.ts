@@ -44,6 +44,7 @@ export type { Clock } from '../clock.ts'
 export { EgressError } from '../egress/errors.ts'
 export type { EgressRequest, EgressResponse } from '../egress/http.ts'
 export { type Micros, micros, usd } from '../money.ts'
+export { retryAfterSeconds } from '../retry-after.ts'
 export type * from './buyer.ts'
 export {
   type Call,

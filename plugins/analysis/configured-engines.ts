@@ -44,7 +44,7 @@ const modelOf = (settings: ModelSettings, host: EngineDeps['host']): Model => {
   if (secret !== undefined && apiKey === undefined) {
     throw misconfigured(`engine ${name}: HUB_SECRET_${secret} is not set`)
   }
-  const deps = { post: createPost(host, seconds * 1_000), apiKey, clock: host.clock }
+  const deps = { post: createPost(host, seconds * 1_000), apiKey }
   return dialect === 'ollama' ? ollamaModel(settings, deps) : sdkModel(settings, deps)
 }
 

@@ -10,6 +10,7 @@ import {
   type PricedPage,
   Refusal,
   RenderError,
+  retryAfterSeconds,
   type SellingDomain,
 } from 'agenthub/plugin'
 import { directivesOf } from './directives.ts'
@@ -190,25 +191,12 @@ function assertDelivered(status: number, headers: Headers): void {
   if (status === 404 || status === 410) {
     throw new Refusal('page_not_found', `The site has no such page: it answered ${status}.`)
   }
-  const retryAfterSeconds = retryAfter(headers)
+  const after = retryAfterSeconds(headers)
   throw new Failure(502, 'content_unavailable', `The site answered ${status}.`, {
     upstream: { status },
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(after !== undefined && { retryAfterSeconds: after }),
   })
 }
-
-const RETRY_MAX_SECONDS = 86_400
-
-/** Returns `Retry-After` in seconds; a date is compared with the site's own clock. */
-function retryAfter({ 'retry-after': after, date }: Headers): number | undefined {
-  const text = String(after)
-  const seconds = /^\d+$/.test(text) ? Number(text) : untilDate(text, String(date))
-  return seconds >= 0 ? Math.min(seconds, RETRY_MAX_SECONDS) : undefined
-}
-
-/** Seconds between two dates; NaN if one is invalid. */
-const untilDate = (date: string, now: string): number =>
-  (Date.parse(date) - Date.parse(now)) / 1_000
 
 /** Refuses redirects to another domain or to a page that is not for sale or costs more. */
 function resolveRedirect(pageRequest: PageRequest, url: string): string {

@@ -5,6 +5,7 @@ import {
   Failure,
   Refusal,
   Reply,
+  retryAfterSeconds,
   type Upstream,
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
@@ -100,10 +101,10 @@ function requestRefusal(upstream: Upstream, response: EgressResponse): Refusal {
 
 function refusalFailure(upstream: Upstream, response: EgressResponse): Failure {
   const { status, headers } = response
-  const after = /^\d{1,5}$/.exec(String(headers['retry-after'] ?? ''))
+  const after = retryAfterSeconds(headers)
   return new Failure(502, 'upstream_error', `The API of the provider returned status ${status}.`, {
     upstream: describeBody(upstream, response),
-    ...(after && { retryAfterSeconds: Number(after[0]) }),
+    ...(after !== undefined && { retryAfterSeconds: after }),
   })
 }
 

@@ -22,6 +22,7 @@ const FILES = [
   'core/egress/http',
   'core/egress/errors',
   'core/plugin/render-error',
+  'core/retry-after',
 ]
 /** Declarations of shared files that plugins can name. */
 const OURS: Readonly<Record<string, RegExp>> = {

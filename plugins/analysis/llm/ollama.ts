@@ -12,7 +12,7 @@ const Answer = z.object({
 
 /** Model behind Ollama's native API, which enforces a schema by grammar. */
 export const ollamaModel =
-  (settings: ModelSettings, { post, apiKey, clock }: ModelDeps): Model =>
+  (settings: ModelSettings, { post, apiKey }: ModelDeps): Model =>
   async (prompt, signal) => {
     const { status, headers, body } = await post(`${settings.url}/api/chat`, {
       headers: {
@@ -22,7 +22,7 @@ export const ollamaModel =
       body: JSON.stringify(requestOf(settings, prompt)),
       signal,
     })
-    if (status !== 200) throw errorOfStatus(status, retryAfterMs(headers, clock.now()))
+    if (status !== 200) throw errorOfStatus(status, retryAfterMs(headers))
     const parsed = Answer.safeParse(jsonOf(body))
     if (!parsed.success) throw new ModelError('transient', 'Ollama returned an invalid response')
     const {

@@ -13,7 +13,7 @@ export const sdkModel = (settings: ModelSettings, deps: ModelDeps): Model => {
       return replyOf(await model.doGenerate(optionsOf(settings, prompt, signal)))
     } catch (error) {
       signal.throwIfAborted()
-      throw errorOf(error, deps.clock.now())
+      throw errorOf(error)
     }
   }
 }
@@ -99,7 +99,7 @@ const replyOf = ({ content, finishReason, usage }: LanguageModelV4GenerateResult
 }
 
 /** Converts a provider's error by its status; a malformed success response is transient. */
-const errorOf = (error: unknown, now: Date): ModelError => {
+const errorOf = (error: unknown): ModelError => {
   if (error instanceof ModelError) return error
   const { statusCode: status, responseHeaders: headers = {} } = error as {
     readonly statusCode?: number
@@ -113,5 +113,5 @@ const errorOf = (error: unknown, now: Date): ModelError => {
       error,
     )
   }
-  return errorOfStatus(status, retryAfterMs(headers, now), error)
+  return errorOfStatus(status, retryAfterMs(headers), error)
 }

@@ -1,4 +1,4 @@
-import { type Clock, EgressError, type EgressResponse, type Host } from 'agenthub/plugin'
+import { EgressError, type EgressResponse, type Host, retryAfterSeconds } from 'agenthub/plugin'
 import { ModelError } from './model.ts'
 
 /** Maximum response size of a model server in bytes. */
@@ -18,7 +18,6 @@ export type Post = (
 export interface ModelDeps {
   readonly post: Post
   readonly apiKey: string | undefined
-  readonly clock: Clock
 }
 
 /** Posts to listed servers and public addresses. @throws ModelError, or the signal's reason */
@@ -51,17 +50,10 @@ const errorOfEgress = (error: EgressError): ModelError => {
   return new ModelError(kind, error.message, undefined, error)
 }
 
-/** Parses `Retry-After` (seconds or a date) or `retry-after-ms`; in milliseconds. */
-export const retryAfterMs = (
-  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
-  now: Date,
-): number | undefined => {
-  const fine = Number(headers['retry-after-ms'] ?? Number.NaN)
-  if (fine >= 0) return fine
-  const written = headers['retry-after']
-  if (typeof written !== 'string') return undefined
-  const seconds = Number(written)
-  if (seconds >= 0) return seconds * 1_000
-  const date = Date.parse(written)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime())
+/** Parses the vendors' `retry-after-ms`, or `Retry-After` in milliseconds. */
+export const retryAfterMs = (headers: EgressResponse['headers']): number | undefined => {
+  const ms = Number(headers['retry-after-ms'] ?? Number.NaN)
+  if (ms >= 0) return ms
+  const seconds = retryAfterSeconds(headers)
+  return seconds === undefined ? undefined : seconds * 1_000
 }

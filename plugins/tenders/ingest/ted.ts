@@ -1,6 +1,12 @@
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Clock, EgressError, type EgressResponse, type Host } from 'agenthub/plugin'
+import {
+  type Clock,
+  EgressError,
+  type EgressResponse,
+  type Host,
+  retryAfterSeconds,
+} from 'agenthub/plugin'
 import { IngestFailure } from './failure.ts'
 import { type Page, readPage, searchBody } from './search.ts'
 import type { Settings } from './settings.ts'
@@ -159,19 +165,10 @@ function requestedDelay(
   now: Date,
   { retryAfterMaxMs, quietMs }: Settings,
 ): number | undefined {
-  const requestedMs =
-    status === 429 || status === 503 ? retryAfter(headers['retry-after'], now) : undefined
+  const seconds = status === 429 || status === 503 ? retryAfterSeconds(headers) : undefined
+  const requestedMs = seconds === undefined ? undefined : seconds * 1_000
   if (status !== 403 && (requestedMs === undefined || requestedMs <= retryAfterMaxMs))
     return requestedMs
   const until = new Date(now.getTime() + Math.min(requestedMs ?? quietMs, 86_400_000))
   throw new IngestFailure('blocked', `status ${status}; quiet until ${until.toISOString()}`, until)
-}
-
-/** Parses seconds or a date as ms from now. */
-function retryAfter(header: string | string[] | undefined, now: Date): number | undefined {
-  const text = Array.isArray(header) ? header[0] : header
-  if (text === undefined) return undefined
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000
-  const at = Date.parse(text)
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now.getTime())
 }

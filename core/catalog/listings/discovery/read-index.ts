@@ -5,6 +5,7 @@ import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
 import type { TargetRules } from '../../../egress/target.ts'
 import { isJsonObject, tryParseJson } from '../../../json.ts'
+import { retryAfterSeconds } from '../../../retry-after.ts'
 import { cleanText } from '../../../text.ts'
 import { RANK } from '../store.ts'
 import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
@@ -177,22 +178,12 @@ async function requestPage(egress: Egress, url: string): Promise<IndexPage> {
     })
   const { status, headers, body } = response
   if (status === 429 || status === 503) {
-    throw new PageError(
-      `The index returned status ${status}.`,
-      retryAfterSeconds(headers['retry-after']),
-    )
+    throw new PageError(`The index returned status ${status}.`, retryAfterSeconds(headers))
   }
   if (status !== 200) throw new PageError(`The index returned status ${status}.`)
   const page = readPage(tryParseJson(body.toString()))
   if (!page) throw new PageError('The response is not a page of an index.')
   return page
-}
-
-/** Parses seconds; 30 for a date or any other value. */
-function retryAfterSeconds(value: string | string[] | undefined): number {
-  const text = Array.isArray(value) ? value[0] : value
-  if (text === undefined) return 0
-  return /^\d{1,5}$/.test(text) ? Number(text) : 30
 }
 
 function normalizedRow(raw: unknown, rules: TargetRules): NormalizedRow {

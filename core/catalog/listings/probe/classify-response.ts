@@ -4,6 +4,7 @@ import type { EgressResponse } from '../../../egress/http.ts'
 import { isJsonObject } from '../../../json.ts'
 import { type JudgedOffer, judgeOffers } from '../../../payments/paying/choose-payment.ts'
 import { decodeJson, type Offer } from '../../../payments/paying/offer.ts'
+import { retryAfterSeconds } from '../../../retry-after.ts'
 import { type ResourceDescription, readSchemas, readUsage } from '../discovery/normalize.ts'
 import {
   checkOffer,
@@ -19,7 +20,7 @@ export interface ProbeVerdict {
   readonly outcome: 'up' | Reason
   readonly status: number | undefined
   /** Seconds from the Retry-After header. */
-  readonly retryAfter?: number
+  readonly retryAfter?: number | undefined
   /** x402 version of a valid offer. */
   readonly version?: 1 | 2
   /** Set if the seller takes MPP alone. */
@@ -45,9 +46,8 @@ export function classifyResponse(
 ): ProbeVerdict {
   const { status } = response
   if (status !== 402) {
-    const seconds = Number(response.headers['retry-after'])
-    const wait = Number.isSafeInteger(seconds) && seconds > 0 ? { retryAfter: seconds } : {}
-    return { outcome: reasonOf(status), status, ...wait }
+    const retryAfter = retryAfterSeconds(response.headers)
+    return { outcome: reasonOf(status), status, retryAfter }
   }
   const { hostname: host } = new URL(url)
   const policy = { host, maxAmount: 1n << 62n, ownWallets: [], buysMetered }
