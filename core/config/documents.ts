@@ -34,7 +34,7 @@ export function documentSettings(e: Environment, isProduction: boolean): Documen
   }
   if (category !== 'O' && !isVatId(e.HUB_LEGAL_TAX_ID ?? null)) {
     throw new ConfigError(
-      `HUB_TAX_CATEGORY ${category} requires HUB_LEGAL_TAX_ID, such as DE123456789: set it too.`,
+      `HUB_TAX_CATEGORY ${category} requires HUB_LEGAL_TAX_ID, such as DE136695976: set it too.`,
     )
   }
   const tax_id = e.HUB_LEGAL_TAX_ID ?? null

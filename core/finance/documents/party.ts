@@ -12,14 +12,24 @@ const COUNTRIES: ReadonlySet<string> = new Set(
     'US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW'
   ).split(' '),
 )
+const EU_COUNTRIES: ReadonlySet<string> = new Set(
+  'AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK'.split(' '),
+)
 /** Prefixes of VAT identifiers that are no country codes: Greece and Northern Ireland. */
-const VAT_PREFIXES: ReadonlySet<string> = new Set(['EL', 'XI'])
+const VAT_PREFIXES: ReadonlyMap<string, string> = new Map([
+  ['EL', 'GR'],
+  ['XI', 'GB'],
+])
 
 export const isCountry = (code: string): boolean => COUNTRIES.has(code)
 
-/** A VAT identifier begins with its country (EN 16931, BR-CO-09): `isVatId('DE123456789')`. */
+export const isEuCountry = (code: string): boolean => EU_COUNTRIES.has(code)
+
+/** Country of a VAT identifier by its prefix: that of `EL094259216` is `GR`. */
+export const vatCountry = (id: string): string => VAT_PREFIXES.get(id.slice(0, 2)) ?? id.slice(0, 2)
+
+/** A VAT identifier begins with its country (EN 16931, BR-CO-09): `isVatId('DE136695976')`. */
 export function isVatId(id: string | null): id is string {
   if (id === null || !/^[A-Z]{2}[0-9A-Z]/.test(id)) return false
-  const prefix = id.slice(0, 2)
-  return COUNTRIES.has(prefix) || VAT_PREFIXES.has(prefix)
+  return COUNTRIES.has(vatCountry(id))
 }

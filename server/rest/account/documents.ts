@@ -14,12 +14,14 @@ import {
   listDocuments,
 } from '../../../core/finance/documents/issue.ts'
 import { toPdf } from '../../../core/finance/documents/pdf.ts'
+import { normalizeTaxId } from '../../../core/finance/documents/tax-id.ts'
 import { toUbl } from '../../../core/finance/documents/ubl.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import { month } from '../fields.ts'
+import { inputFault } from '../input-errors.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, type RestReply, route } from '../route.ts'
-import { Billing, PartyView } from './party-fields.ts'
+import { Billing, type BillingJson, PartyView } from './party-fields.ts'
 
 const amounts = {
   net_microdollars: z.int(),
@@ -106,12 +108,21 @@ const billingRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: PartyView },
     faults: ['root_key_required'],
     handle: async (request) => {
-      const party: Party = request.body
+      const party = await withTaxId(request.body)
       await saveBillingParty(pool, ownerOf(request)[0]!, party)
       return { body: party }
     },
   }),
 ]
+
+/** Normalizes the tax identifier of billing details. @throws Fault `validation_failed` */
+async function withTaxId(party: BillingJson): Promise<Party> {
+  if (party.tax_id === null) return party
+  const tax_id = await normalizeTaxId(party.tax_id)
+  if (tax_id !== undefined) return { ...party, tax_id }
+  const prefix = party.tax_id.slice(0, 2).toUpperCase()
+  throw inputFault('/tax_id', `must be a valid VAT identifier of ${prefix}: check its digits`)
+}
 
 export const documentCursor = z.tuple([z.string().max(40)])
 

@@ -23,7 +23,14 @@ export const Billing = z.strictObject({
   registration: text(60).nullable().default(null).meta({
     description: 'Number in the register of companies.',
   }),
-  tax_id: text(60).nullable().default(null).meta({ description: 'VAT identifier.' }),
+  tax_id: text(60)
+    .nullable()
+    .default(null)
+    .meta({
+      description:
+        'VAT identifier that begins with the country, such as DE136695976, or another one. Those ' +
+        'of the EU are checked, and stored without spaces.',
+    }),
 })
 
 /** Documents that were issued state parties as they were entered. */

@@ -28,7 +28,7 @@ const BILLING = {
   address: 'Street 1, 00-001 Warsaw',
   country: 'PL',
   registration: null,
-  tax_id: 'PL1234567890',
+  tax_id: 'PL8567346215',
 }
 const TAX = { category: 'S', rate_bps: 2_300, reason: null } as const
 
@@ -61,7 +61,7 @@ describe('receipts, statements and credit notes', () => {
     pool: hub().hub.pool,
     clock: { now: () => new Date(systemClock.now().getTime() + days * 86_400_000) },
     tax: TAX,
-    supplier: { ...BILLING, legal_name: 'Platform', tax_id: 'DE123456789', country: 'DE' },
+    supplier: { ...BILLING, legal_name: 'Platform', tax_id: 'DE136695976', country: 'DE' },
   })
 
   it('require billing details, which a document keeps as they were', async () => {
@@ -70,6 +70,11 @@ describe('receipts, statements and credit notes', () => {
     expectRefused(await as('/v1/billing'), 404, 'not_found')
     const wrong = await as('/v1/billing', { ...BILLING, country: 'Poland' }, undefined, 'PUT')
     expectRefused(wrong, 422, 'validation_failed')
+    const noId = await as('/v1/billing', { ...BILLING, tax_id: 'DE00' }, undefined, 'PUT')
+    expectRefused(noId, 422, 'validation_failed')
+    expect(noId.text).to.include('must be a valid VAT identifier of DE: check its digits')
+    const spaced = { ...BILLING, tax_id: 'pl 856-734-62-15' }
+    expect((await as('/v1/billing', spaced, undefined, 'PUT')).body).to.deep.equal(BILLING)
     expect((await as('/v1/billing', BILLING, undefined, 'PUT')).body).to.deep.equal(BILLING)
     const first = await issue(order)
     expect(first.status, first.text).to.equal(201)
@@ -170,7 +175,7 @@ describe('receipts, statements and credit notes', () => {
     ])
     expect(amounts.slice(0, -1).reduce((sum, each) => sum + each)).to.equal(amounts.at(-1))
     const xml = (await as(`/v1/documents/${number}/ubl`)).text
-    expect(xml).to.include('<cbc:Value>0.000300</cbc:Value>').and.to.include('PL1234567890')
+    expect(xml).to.include('<cbc:Value>0.000300</cbc:Value>').and.to.include('PL8567346215')
     const before = monthName(monthStart(systemClock.now(), -1))
     await fails(issueDocument(deps(31), [principal], 'statement', `${principal}:${before}`))
   })

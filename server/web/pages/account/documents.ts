@@ -173,7 +173,7 @@ function billingForm({ submission }: PageRequest, billing: BillingJson | undefin
       }),
       text('address', 'Address'),
       text('registration', 'Company registration number'),
-      text('tax_id', 'VAT identifier', 'Begins with the country, such as DE123456789.'),
+      text('tax_id', 'VAT identifier', 'Begins with the country, such as DE136695976.'),
     ],
   })}`
 }
