@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseWitnessKey } from '../crypto/cosignature.ts'
 import { parseSealingKeys } from '../crypto/sealing.ts'
 import { parseSigningKeys } from '../crypto/signing-key.ts'
-import { TAX_CATEGORIES } from '../finance/documents/document.ts'
+import { OWN_TAX_CATEGORIES } from '../finance/documents/document.ts'
 import { isCountry } from '../finance/documents/party.ts'
 import { parseEntries } from '../hosting/entry.ts'
 import { usd } from '../money.ts'
@@ -187,7 +187,7 @@ const Variables = z.object({
     .optional(),
   HUB_LEGAL_REGISTRATION: z.string().max(60).optional(),
   HUB_LEGAL_TAX_ID: z.string().max(60).optional(),
-  HUB_TAX_CATEGORY: z.enum(TAX_CATEGORIES).default('O'),
+  HUB_TAX_CATEGORY: z.enum(OWN_TAX_CATEGORIES).default('O'),
   HUB_TAX_RATE: z.coerce.number().min(0).max(100).multipleOf(0.01).default(0),
   HUB_TAX_REASON: z.string().max(200).optional(),
   HUB_ETH_PRICE: dollars.optional(),

@@ -1,11 +1,9 @@
 import type { Pool } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { Fault } from '../../errors.ts'
-import type { DocumentKind, IssuedDocument, Tax } from './document.ts'
+import { json } from '../../money.ts'
+import type { DocumentKind, IssuedDocument } from './document.ts'
 import { SOURCES } from './sources.ts'
-
-/** Tax does not matter here, because the amounts of lines include it. */
-const ANY_TAX: Tax = { category: 'O', rate_bps: 0, reason: null }
 
 /** Clock at which all months are over. */
 const END_OF_TIME: Clock = { now: () => new Date(8_640_000_000_000_000) }
@@ -26,18 +24,24 @@ export async function checkDocuments(
 /** Reads the figures of a document again. @returns the first difference */
 async function findDifference(pool: Pool, document: IssuedDocument): Promise<string | undefined> {
   const { kind, subject, content } = document
-  const deps = { pool, clock: END_OF_TIME, tax: ANY_TAX }
+  const deps = { pool, clock: END_OF_TIME }
   const principals = [document.principal, ...(await findOwner(pool, document))]
   try {
     const source = await SOURCES[kind](deps, principals, subject)
-    const [stored, found] = [content, source].map(({ lines, tables }) => ({
-      lines: lines.map(({ description, quantity, gross_microdollars: gross, ledger }) =>
+    const stored = {
+      lines: content.lines.map(({ description, quantity, gross_microdollars: gross, ledger }) =>
         stable({ description, quantity, gross, ledger }),
       ),
-      tables: tables.map(stable),
-    }))
-    const index = stored!.lines.findIndex((line, i) => line !== found!.lines[i])
-    if (index !== -1) return `line ${index + 1} is ${found!.lines[index]} in the journal`
+      tables: content.tables.map(stable),
+    }
+    const found = {
+      lines: source.lines.map(({ description, quantity, gross, ledger }) =>
+        stable({ description, quantity, gross: json(gross), ledger }),
+      ),
+      tables: source.tables.map(stable),
+    }
+    const index = stored.lines.findIndex((line, i) => line !== found.lines[i])
+    if (index !== -1) return `line ${index + 1} is ${found.lines[index]} in the journal`
     return stable(stored) === stable(found) ? undefined : 'other lines or balances in the journal'
   } catch (error) {
     if (error instanceof Fault) return error.message

@@ -35,10 +35,12 @@ export interface Party {
 }
 
 /**
- * VAT categories of EN 16931 (UNCL5305): standard rate, zero rate, exempt, export, and outside the
- * scope.
+ * VAT categories of EN 16931 (UNCL5305) that an operator may set: standard rate, zero rate, exempt,
+ * export, and outside the scope.
  */
-export const TAX_CATEGORIES = ['S', 'Z', 'E', 'G', 'O'] as const
+export const OWN_TAX_CATEGORIES = ['S', 'Z', 'E', 'G', 'O'] as const
+/** VAT categories of documents, with reverse charge. */
+export const TAX_CATEGORIES = [...OWN_TAX_CATEGORIES, 'AE'] as const
 
 /** Tax that is included in the price of a line. */
 export interface Tax {

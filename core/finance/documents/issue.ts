@@ -2,13 +2,16 @@ import type { Pool } from 'pg'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import { findBillingParty } from './billing.ts'
+import { taxOfCustomer } from './customer-tax.ts'
 import {
   type DocumentContent,
   type DocumentKind,
+  documentLine,
   documentNumber,
   type IssuedDocument,
   type Party,
   SERIES_PREFIXES,
+  type Tax,
   totalsOf,
 } from './document.ts'
 import type { SourceDeps } from './source.ts'
@@ -17,11 +20,13 @@ import { SOURCES } from './sources.ts'
 export interface DocumentDeps extends SourceDeps {
   /** Legal name of the platform; undefined: no documents are issued. */
   readonly supplier: Party | undefined
+  /** Tax that is included in the prices of the platform. */
+  readonly tax: Tax
 }
 
 /**
- * Issues the document of a subject once; later requests return the same one. A credit note has a
- * receipt for its call, which is issued before it if there is none.
+ * Issues the document of a subject once; later requests return the same one. A credit note has the
+ * customer and tax of the receipt for its call, which is issued before it if there is none.
  * @param principals those who may see it; the billing details of the first one that has any apply
  * @throws Fault `documents_not_configured`, `billing_details_required`, `document_not_available`,
  *   `not_found`
@@ -37,15 +42,22 @@ export async function issueDocument(
   if (issued) return issued
   if (!supplier) throw new Fault('documents_not_configured')
   const { principal, ...source } = await SOURCES[kind](deps, principals, subject)
-  const customer = await findBillingParty(pool, [principal, ...principals])
+  const receipt =
+    kind === 'credit-note' ? await issueDocument(deps, principals, 'call', subject) : undefined
+  const customer =
+    receipt?.content.customer ?? (await findBillingParty(pool, [principal, ...principals]))
   if (!customer) throw new Fault('billing_details_required')
-  const receipt = kind === 'credit-note' && (await issueDocument(deps, principals, 'call', subject))
+  const tax = receipt?.content.lines[0]!.tax ?? (await taxOfCustomer(deps.tax, supplier, customer))
+  const lines = source.lines.map(({ gross, taxFor, ...line }) =>
+    documentLine({ ...line, tax: taxFor(tax) }, gross),
+  )
   const content: DocumentContent = {
     ...source,
     supplier,
     customer,
-    preceding: receipt ? receipt.number : null,
-    totals: totalsOf(source.lines),
+    preceding: receipt?.number ?? null,
+    lines,
+    totals: totalsOf(lines),
   }
   const { rows } = await pool.query<Row>(
     `SELECT ${COLUMNS} FROM hub.issue_document($1, $2, $3, $4, $5) d`,

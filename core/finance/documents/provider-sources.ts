@@ -9,15 +9,14 @@ import {
   readServiceSums,
   type ServiceSums,
 } from '../../payments/payouts/statement.ts'
+import { type DocumentTable, type LedgerRange, ledgerRange, type Tax } from './document.ts'
 import {
-  type DocumentLine,
-  type DocumentTable,
-  documentLine,
-  type LedgerRange,
-  ledgerRange,
-  type Tax,
-} from './document.ts'
-import { NOTHING, parsePastMonth, type ReadSource } from './source.ts'
+  NOTHING,
+  parsePastMonth,
+  type ReadSource,
+  type SourceLine,
+  taxOfPlatform,
+} from './source.ts'
 
 /** Amounts of a provider's statement before netting. */
 const SUMS = {
@@ -41,7 +40,7 @@ const SUM_NAMES = Object.keys(SUMS) as (keyof typeof SUMS)[]
  * Statement of the commission in a payout, by its id: an invoice of the platform. A payout that
  * failed has one too: the next payout pays its amount, but does not include its calls.
  */
-export const commissionSource: ReadSource = async ({ pool, tax }, principals, id) => {
+export const commissionSource: ReadSource = async ({ pool }, principals, id) => {
   const payout = await findPayout(pool, principals, id)
   if (payout.state === 'started') {
     throw new Fault('document_not_available', 'The payout is not final on chain.')
@@ -56,7 +55,7 @@ export const commissionSource: ReadSource = async ({ pool, tax }, principals, id
     currency: 'USD',
     day: payout.batch,
     transaction: isPaid ? payout.transaction : null,
-    lines: services.flatMap((sums) => commissionLines(sums, ranges.get(sums.service) ?? [], tax)),
+    lines: services.flatMap((sums) => commissionLines(sums, ranges.get(sums.service) ?? [])),
     tables: services.map((sums) => ({
       title: `Sales of ${sums.service}`,
       rows: SUM_NAMES.map((name) => ({ name: names[name], amount_microdollars: json(sums[name]) })),
@@ -74,10 +73,11 @@ export const commissionSource: ReadSource = async ({ pool, tax }, principals, id
 function commissionLines(
   { service, calls, commission, commission_refunded: returned }: ServiceSums,
   ledger: readonly LedgerRange[],
-  tax: Tax,
-): readonly DocumentLine[] {
-  const line = (text: string, quantity: number, amount: bigint) =>
-    documentLine({ description: `${text} of ${service}`, quantity, tax, ledger }, amount)
+): readonly SourceLine[] {
+  const line = (text: string, quantity: number, gross: bigint) => {
+    const description = `${text} of ${service}`
+    return { description, quantity, ledger, gross, taxFor: taxOfPlatform }
+  }
   return [
     line('Commission on calls', Math.max(1, json(calls)), commission),
     ...(returned > 0n ? [line('Commission returned with refunds', -1, -returned)] : []),
@@ -158,12 +158,13 @@ type Amount = Exclude<keyof PeriodSums, 'service' | 'shard' | 'from' | 'to'>
 const sumOf = (shards: readonly PeriodSums[], name: Amount): bigint =>
   shards.reduce((sum, each) => sum + each[name], 0n)
 
-function earningsLines(service: string, shards: readonly PeriodSums[]): readonly DocumentLine[] {
+function earningsLines(service: string, shards: readonly PeriodSums[]): readonly SourceLine[] {
   const ledger = shards.filter(({ from, to }) => from <= to).map(rangeOf)
   return EARNINGS.map(([name, text, sign]) => {
     const quantity = name === 'gross' ? json(sumOf(shards, 'calls')) : 1
-    const line = { description: `${text} of ${service}`, quantity, tax: NO_TAX, ledger }
-    return documentLine(line, sign * sumOf(shards, name))
+    const description = `${text} of ${service}`
+    const gross = sign * sumOf(shards, name)
+    return { description, quantity, ledger, gross, taxFor: () => NO_TAX }
   })
 }
 

@@ -3,18 +3,30 @@ import type { Clock } from '../../clock.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import { parseReportPeriod, type ReportPeriod } from '../report-period.ts'
-import type { DocumentContent, Tax } from './document.ts'
+import type { DocumentContent, DocumentLine, Tax } from './document.ts'
 
 export interface SourceDeps {
   readonly pool: Pool
   readonly clock: Clock
-  readonly tax: Tax
 }
 
-/** Content of a document without its parties, and the principal that it belongs to. */
-export interface DocumentSource extends Omit<DocumentContent, 'supplier' | 'customer' | 'totals'> {
-  readonly principal: string
+/** Line of a document before its tax, which depends on the customer. */
+export interface SourceLine extends Pick<DocumentLine, 'description' | 'quantity' | 'ledger'> {
+  /** Amount that includes tax. */
+  readonly gross: bigint
+  /** Returns the tax of the line. @param tax that of what the platform sells to the customer */
+  readonly taxFor: (tax: Tax) => Tax
 }
+
+/** Content of a document without parties and tax, and the principal that it belongs to. */
+export interface DocumentSource
+  extends Omit<DocumentContent, 'supplier' | 'customer' | 'lines' | 'totals'> {
+  readonly principal: string
+  readonly lines: readonly SourceLine[]
+}
+
+/** Tax of what the platform sells itself. */
+export const taxOfPlatform = (tax: Tax): Tax => tax
 
 /** Reads the figures of a subject. `principals`: those who may see it, the account first. */
 export type ReadSource = (

@@ -4,15 +4,15 @@ import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import { json } from '../../money.ts'
 import { findTrail, type JournalEntryView } from '../journal.ts'
-import {
-  type DocumentKind,
-  type DocumentLine,
-  documentLine,
-  type LedgerRange,
-  type Tax,
-} from './document.ts'
+import type { DocumentKind, LedgerRange, Tax } from './document.ts'
 import { commissionSource, earningsSource } from './provider-sources.ts'
-import { NOTHING, parsePastMonth, type ReadSource, type SourceDeps } from './source.ts'
+import {
+  NOTHING,
+  parsePastMonth,
+  type ReadSource,
+  type SourceDeps,
+  type SourceLine,
+} from './source.ts'
 import { statementContent, taxOfCall } from './statement-content.ts'
 import { readStatementFigures } from './statement-figures.ts'
 
@@ -54,15 +54,13 @@ const purchaseSource: ReadSource = async ({ pool }, principals, id) => {
     day: dayName(at),
     transaction,
     lines: [
-      documentLine(
-        {
-          description: `Credits of ${key}`,
-          quantity: 1,
-          tax: PREPAID,
-          ledger: [entryRange(id, place)],
-        },
-        amount,
-      ),
+      {
+        description: `Credits of ${key}`,
+        quantity: 1,
+        ledger: [entryRange(id, place)],
+        gross: amount,
+        taxFor: () => PREPAID,
+      },
     ],
     notes: ['Paid in USDC. One USDC is stated as one USD.'],
   }
@@ -96,30 +94,27 @@ async function findCharged({ pool }: SourceDeps, principals: KeyManager, id: str
 function callLine(
   text: string,
   { endpoint }: { readonly endpoint: string },
-  { entries, amount, tax }: { entries: readonly JournalEntryView[]; amount: bigint; tax: Tax },
-): DocumentLine {
+  entries: readonly JournalEntryView[],
+  gross: bigint,
+): SourceLine {
   const [, service = ''] = endpoint.split('/')
   const ledger = entries.map((entry) => entryRange(entry.id, entry))
-  const line = { description: `${text} ${endpoint}`, quantity: 1, ledger }
-  return documentLine({ ...line, tax: taxOfCall(service, tax) }, amount)
+  const description = `${text} ${endpoint}`
+  return { description, quantity: 1, ledger, gross, taxFor: taxOfCall(service) }
 }
 
 /** Receipt for a charged call, by its id. */
 const callSource: ReadSource = async (deps, principals, id) => {
   const { principal, call, entries } = await findCharged(deps, principals, id)
-  const charge = {
-    entries: entries.filter(({ event }) => CHARGES.includes(event)),
-    amount: call.charged + call.refunded,
-    tax: deps.tax,
-  }
-  const { transaction } = charge.entries[0]?.meta ?? {}
+  const charges = entries.filter(({ event }) => CHARGES.includes(event))
+  const { transaction } = charges[0]?.meta ?? {}
   return {
     ...NOTHING,
     principal,
     currency: 'USD',
     day: dayName(call.at),
     transaction: typeof transaction === 'string' ? transaction : null,
-    lines: [callLine('Call of', call, charge)],
+    lines: [callLine('Call of', call, charges, call.charged + call.refunded)],
     notes: [
       call.source === 'x402'
         ? 'Paid in USDC per request. One USDC is stated as one USD.'
@@ -135,25 +130,24 @@ const creditNoteSource: ReadSource = async (deps, principals, id) => {
     throw new Fault('document_not_available', 'The call was not refunded.')
   }
   const refunds = entries.filter(({ event }) => REFUNDS.includes(event))
-  const refund = { entries: refunds, amount: call.refunded, tax: deps.tax }
   return {
     ...NOTHING,
     principal,
     currency: 'USD',
     day: refunds[0]!.bookedAt.slice(0, 10),
-    lines: [callLine('Refund of', call, refund)],
+    lines: [callLine('Refund of', call, refunds, call.refunded)],
   }
 }
 
 /** Statement of a principal for a month that is over. @param subject `prn_…:2026-11` */
-const statementSource: ReadSource = async ({ pool, clock, tax }, principals, subject) => {
+const statementSource: ReadSource = async ({ pool, clock }, principals, subject) => {
   const [principal = '', month = ''] = subject.split(':')
   if (!principals.includes(principal)) throw new Fault('not_found', 'You have no such account.')
   const { from, to } = parsePastMonth(month, clock)
   const figures = await readSnapshot(pool, (client) =>
     readStatementFigures(client, principal, { from, to }),
   )
-  const parts = statementContent(figures, tax)
+  const parts = statementContent(figures)
   if (parts.lines.length === 0) {
     throw new Fault('document_not_available', 'No calls were charged in this month.')
   }

@@ -1,12 +1,6 @@
 import { json } from '../../money.ts'
-import {
-  type DocumentContent,
-  type DocumentLine,
-  type DocumentTable,
-  documentLine,
-  ledgerRange,
-  type Tax,
-} from './document.ts'
+import { type DocumentTable, ledgerRange, type Tax } from './document.ts'
+import { type DocumentSource, type SourceLine, taxOfPlatform } from './source.ts'
 import type {
   CreditBalance,
   CreditChange,
@@ -20,26 +14,32 @@ const PASSED_ON = 'Paid to the seller on your behalf'
  * Tax of a call: none if an external seller receives the price. One invoice cannot have lines in
  * and outside the scope of VAT (EN 16931, BR-O-11).
  */
-export const taxOfCall = (service: string, tax: Tax): Tax =>
-  service === 'external'
-    ? { category: tax.category === 'O' ? 'O' : 'E', rate_bps: 0, reason: PASSED_ON }
-    : tax
+export const taxOfCall = (service: string | null): SourceLine['taxFor'] =>
+  service === 'external' ? taxPassedOn : taxOfPlatform
+
+const taxPassedOn = ({ category }: Tax): Tax => ({
+  category: category === 'O' ? 'O' : 'E',
+  rate_bps: 0,
+  reason: PASSED_ON,
+})
 
 /** Builds the parts of a monthly statement: charged calls by service, refunds, and balances. */
-export function statementContent(
-  { charges, changes, balances, sales }: StatementFigures,
-  tax: Tax,
-): Pick<DocumentContent, 'lines' | 'tables' | 'notes'> {
+export function statementContent({
+  charges,
+  changes,
+  balances,
+  sales,
+}: StatementFigures): Pick<DocumentSource, 'lines' | 'tables' | 'notes'> {
   const [sold, returned] = (['call.sold', 'sale.reversed'] as const).map((name) =>
     sales.filter(({ event }) => event === name),
   ) as [EntrySums[], EntrySums[]]
   const refunded = changes.filter(({ event }) => REFUNDS.has(event))
   return {
     lines: [
-      ...linesOf(charges, 'calls paid with credits', tax),
-      ...linesOf(sold, 'calls paid per request', tax),
-      ...linesOf(refunded, 'refunds to credits', tax, -1n),
-      ...linesOf(returned, 'refunds to the wallet', tax, -1n),
+      ...linesOf(charges, 'calls paid with credits'),
+      ...linesOf(sold, 'calls paid per request'),
+      ...linesOf(refunded, 'refunds to credits', -1n),
+      ...linesOf(returned, 'refunds to the wallet', -1n),
     ],
     tables: balances.map((balance) =>
       creditsTable(
@@ -60,20 +60,19 @@ const REFUNDS: ReadonlySet<string> = new Set(['call.reversed', 'external.refunde
 function linesOf(
   figures: readonly EntrySums[],
   text: string,
-  tax: Tax,
   sign: 1n | -1n = 1n,
-): readonly DocumentLine[] {
+): readonly SourceLine[] {
   const groups = Map.groupBy(figures, ({ provider, service }) =>
     [service, provider && `of ${provider}`].filter(Boolean).join(' '),
   )
   return [...groups].map(([name, some]) => {
-    const line = {
+    return {
       description: `${name}: ${text}`,
       quantity: json(sign * some.reduce((sum, { entries }) => sum + entries, 0n)),
-      tax: taxOfCall(some[0]!.service ?? '', tax),
       ledger: some.map(({ shard, firstSeq, lastSeq }) => ledgerRange(shard, firstSeq, lastSeq)),
+      gross: sign * some.reduce((sum, { amount }) => sum + amount, 0n),
+      taxFor: taxOfCall(some[0]!.service),
     }
-    return documentLine(line, sign * some.reduce((sum, { amount }) => sum + amount, 0n))
   })
 }
 

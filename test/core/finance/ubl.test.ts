@@ -118,7 +118,7 @@ describe('an electronic invoice', function () {
         async (category, rate, amounts, kind) => {
           const tax = taxOf(category, rate)
           const lines = amounts.map(([amount, isExternal]) =>
-            lineOf(amount, isExternal ? taxOfCall('external', tax) : tax, amount < 0 ? -2 : 3),
+            lineOf(amount, isExternal ? taxOfCall('external')(tax) : tax, amount < 0 ? -2 : 3),
           )
           const document = documentOf(lines, { kind })
           const texts = readXml(await toUbl(document))

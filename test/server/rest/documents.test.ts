@@ -61,7 +61,7 @@ describe('receipts, statements and credit notes', () => {
     pool: hub().hub.pool,
     clock: { now: () => new Date(systemClock.now().getTime() + days * 86_400_000) },
     tax: TAX,
-    supplier: { ...BILLING, legal_name: 'Platform', tax_id: 'DE136695976', country: 'DE' },
+    supplier: { ...BILLING, legal_name: 'Platform', tax_id: 'PL5260001246' },
   })
 
   it('require billing details, which a document keeps as they were', async () => {
