@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { columns } from '../db/columns.ts'
+import type { KeyManager } from '../identity/sub-keys.ts'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 import type { SpendingRange } from './spending.ts'
 
@@ -123,23 +124,23 @@ export interface EarningTotals {
 }
 
 export interface EarningsQuery extends SpendingRange {
-  /** Ids of providers. */
-  readonly providers: readonly string[]
+  readonly owner: KeyManager
   /** Slug; undefined: all services. */
   readonly service: string | undefined
 }
 
-/** Earnings `s` on the accounts `a` of the providers $1 and the service $2, from $3 to $4. */
+/** Earnings `s` on the accounts `a` of the owner $1 and the service $2, from $3 to $4. */
 const IN_RANGE = `ledger.account a JOIN hub.earning s ON s.account = a.id
-  WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = ANY ($1)
+  WHERE a.code LIKE 'liabilities:providers:%'
+    AND split_part(a.code, ':', 3) = ANY (ARRAY(SELECT id FROM hub.provider WHERE owner = ANY ($1)))
     AND ($2::text IS NULL OR split_part(a.code, ':', 4) = $2) AND s.day BETWEEN $3 AND $4`
 
-/** Reads earnings of providers in a range of days, by day or service, and their total. */
+/** Reads earnings of an owner in a range of days, by day or service, and their total. */
 export async function readEarnings(
   pool: Pool,
   range: EarningsQuery,
 ): Promise<readonly EarningTotals[]> {
-  const { providers, service, from, to, by } = range
+  const { owner, service, from, to, by } = range
   const { rows } = await pool.query<EarningTotals>({
     name: 'earnings.totals',
     text: `SELECT e.group_key AS "groupKey", coalesce(sum(e.calls), 0)::bigint AS calls,
@@ -151,7 +152,7 @@ export async function readEarnings(
            AS group_key, s.*
        FROM ${IN_RANGE}) e
      GROUP BY GROUPING SETS ((e.group_key), ()) ORDER BY e.group_key NULLS LAST`,
-    values: [providers, service ?? null, from, to, by],
+    values: [owner, service ?? null, from, to, by],
   })
   return rows
 }
@@ -168,20 +169,23 @@ export interface ServiceEarnings {
 export interface ServiceEarningsQuery extends Omit<EarningsQuery, 'by'> {
   /** Days per period. */
   readonly step: number
+  /** First day: those before `from` are one period, whatever its length. */
+  readonly since: string
 }
 
-/** Reads earnings of providers by service and period. */
+/** Reads earnings of an owner by service and period. */
 export async function readServiceEarnings(
   pool: Pool,
-  { providers, service, from, to, step }: ServiceEarningsQuery,
+  { owner, service, since, from, to, step }: ServiceEarningsQuery,
 ): Promise<readonly ServiceEarnings[]> {
   const { rows } = await pool.query<ServiceEarnings>({
     name: 'earnings.by-service',
-    text: `SELECT ($3::date + e.n * $5::integer)::text AS day, e.service, e.earned
-     FROM (SELECT (s.day - $3::date) / $5::integer AS n, split_part(a.code, ':', 4) AS service,
+    text: `SELECT ($5::date + e.n * $6::integer)::text AS day, e.service, e.earned
+     FROM (SELECT CASE WHEN s.day < $5 THEN -1 ELSE (s.day - $5::date) / $6::integer END AS n,
+         split_part(a.code, ':', 4) AS service,
          sum(s.gross - s.commission - s.refunded)::bigint AS earned
        FROM ${IN_RANGE} GROUP BY 1, 2) e ORDER BY e.n, e.service`,
-    values: [providers, service ?? null, from, to, step],
+    values: [owner, service ?? null, since, to, from, step],
   })
   return rows
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { lastDays } from './format.ts'
 
 /** Ranges that charts offer, by their number of days. */
 export const RANGES = {
@@ -34,10 +33,4 @@ export function dayRangeOf(days: readonly string[]): DayRange {
   const starts = days.filter((_, i) => i % step === 0)
   const period = step === 1 ? 'day' : 'week'
   return { from: days[0]!, to: days.at(-1)!, days, step, starts, period }
-}
-
-/** As many days as in the range, up to the day before it, as one bar. */
-export function previousRange({ from, days: { length } }: DayRange): DayRange {
-  const days = lastDays(new Date(from), length + 1).slice(0, length)
-  return { ...dayRangeOf(days), step: length }
 }

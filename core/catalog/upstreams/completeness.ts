@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { Fault } from '../../errors.ts'
-import { findUntested } from './endpoint-tests.ts'
+import { findMissingTests } from './endpoint-tests.ts'
 
 type Queryable = Pick<PoolClient, 'query'>
 
@@ -34,15 +34,6 @@ export const neededTest = (route: string): MissingPart => ({
   kind: 'test',
   what: `a passing test call of ${route}`,
 })
-
-/** Lists the untested endpoints of a service whose provider does not waive the tests. */
-export async function findMissingTests(on: Queryable, slug: string): Promise<readonly string[]> {
-  const { rows } = await on.query(
-    'SELECT FROM hub.upstream WHERE slug = $1 AND tests_waived_at IS NOT NULL',
-    [slug],
-  )
-  return rows.length > 0 ? [] : findUntested(on, slug)
-}
 
 /** @throws Fault `service_incomplete` if it lacks anything, also a test call */
 export const assertComplete = async (on: Queryable, slug: string): Promise<void> =>

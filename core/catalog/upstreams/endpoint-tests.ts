@@ -22,11 +22,16 @@ export interface PassedTest {
 /** Bytes of JSON; larger inputs are not stored. */
 const SAMPLE_MAX = 4_000
 
-/** Lists `METHOD /path` of the endpoints that neither a test call nor a customer has proven. */
-export async function findUntested(on: Queryable, slug: string): Promise<readonly string[]> {
+/**
+ * Lists `METHOD /path` of the endpoints that neither a test call nor a customer has proven, unless
+ * the provider waives the tests.
+ */
+export async function findMissingTests(on: Queryable, slug: string): Promise<readonly string[]> {
   const { rows } = await on.query<{ route: string }>(
     `SELECT t.method || ' ' || t.path AS route
-     FROM hub.untested_endpoints($1, hub.upstream_content($1)) t ORDER BY t.n`,
+     FROM hub.upstream u
+     CROSS JOIN LATERAL hub.untested_endpoints(u.slug, hub.upstream_content(u.slug)) t
+     WHERE u.slug = $1 AND u.tests_waived_at IS NULL ORDER BY t.n`,
     [slug],
   )
   return rows.map(({ route }) => route)

@@ -22,6 +22,8 @@ export interface UpstreamSecretInfo {
   /** Id of the encryption key. */
   readonly keyId: string
   readonly setAt: Date
+  /** False if its key is missing. */
+  readonly readable: boolean
 }
 
 /** Binds a sealed secret to its service and place, so that it cannot be used elsewhere. */
@@ -66,15 +68,21 @@ export async function unreadableSecrets(
 }
 
 /** Lists the secrets of the owner's newest version. */
-export async function listSecrets(pool: Pool, slug: string): Promise<UpstreamSecretInfo[]> {
-  const { rows } = await pool.query<UpstreamSecretInfo>(
-    `SELECT s.place, s.name, s.key_id AS "keyId", s.set_at AS "setAt"
+export async function listSecrets(
+  pool: Pool,
+  keys: SealingKeys,
+  slug: string,
+): Promise<UpstreamSecretInfo[]> {
+  const { rows } = await pool.query<
+    Omit<SealedSecret, 'origin'> & Pick<UpstreamSecretInfo, 'setAt'>
+  >(
+    `SELECT s.service, s.place, s.name, s.key_id AS "keyId", s.sealed, s.set_at AS "setAt"
      FROM hub.upstream u JOIN hub.upstream_secret s
        ON s.service = u.slug AND s.origin = hub.origin_of(u.base_url) AND s.listed
      WHERE u.slug = $1 ORDER BY s.place, s.name`,
     [slug],
   )
-  return rows
+  return rows.map((row) => ({ ...row, readable: openSecret(keys, row) !== undefined }))
 }
 
 /**

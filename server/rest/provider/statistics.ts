@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
 import type { RecentReads } from '../../../core/db/recent-reads.ts'
+import type { KeyManager } from '../../../core/identity/sub-keys.ts'
 import { json } from '../../../core/money.ts'
 import type { PurposeKeys } from '../../../core/secret-keys/purpose-keys.ts'
 import { type EarningTotals, readEarnings } from '../../../core/usage/earnings.ts'
@@ -124,14 +125,16 @@ export const statisticsRoutes = (deps: StatisticsDeps): readonly AnyRoute[] => [
       replyRecent(deps.recentReads, async (pool) => {
         const { by, from, to, service } = request.query
         const { since, until } = dayRange({ from, to }, deps.clock.now())
-        const sales = await findSoldServices(pool, ownerOf(request), service)
-        return { body: await readStatistics(pool, { sales, by, service, since, until }) }
+        const owner = ownerOf(request)
+        const sales = await findSoldServices(pool, owner, service)
+        return { body: await readStatistics(pool, { owner, sales, by, service, since, until }) }
       }),
   }),
   customersRoute(deps),
 ]
 
 interface StatisticsScope {
+  readonly owner: KeyManager
   readonly sales: SoldServices
   readonly by: StatisticsGroup
   readonly service: string | undefined
@@ -142,14 +145,14 @@ interface StatisticsScope {
 
 async function readStatistics(
   pool: Pool,
-  { sales, by, service, since, until: last }: StatisticsScope,
+  { owner, sales, by, service, since, until: last }: StatisticsScope,
 ): Promise<StatisticsJson> {
   const days = { from: dayName(since), to: dayName(last) }
   const until = daysBefore(last, -1)
   const hasMoney = by === 'day' || by === 'service'
   const [figures, earned, usage] = await Promise.all([
     readCallStatistics(pool, { sales, by, from: since, until }),
-    readEarnings(pool, { ...sales, ...days, service, by: by === 'service' ? by : 'day' }),
+    readEarnings(pool, { owner, ...days, service, by: by === 'service' ? by : 'day' }),
     readUsage(pool, { sales, from: since, until }),
   ])
   const figuresOf = new Map(figures.map((row) => [row.groupKey, row]))

@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import { readReview } from '../../../../core/catalog/review/versions.ts'
 import {
-  findMissingTests,
   MISSING_KINDS,
   type MissingPart,
   missingDeclarations,
   neededTest,
 } from '../../../../core/catalog/upstreams/completeness.ts'
+import { findMissingTests } from '../../../../core/catalog/upstreams/endpoint-tests.ts'
 import { readUpstreamHealth } from '../../../../core/catalog/upstreams/health.ts'
 import {
   type ImportReport,
   readImportReport,
 } from '../../../../core/catalog/upstreams/import-report.ts'
 import { currentPrices } from '../../../../core/catalog/upstreams/prices.ts'
-import { listSecrets, unreadableSecrets } from '../../../../core/catalog/upstreams/secrets.ts'
+import { listSecrets } from '../../../../core/catalog/upstreams/secrets.ts'
 import { readEndpoints, type UpstreamInfo } from '../../../../core/catalog/upstreams/store.ts'
 import { json } from '../../../../core/money.ts'
 import { ReviewView, showReview } from '../../review-view.ts'
@@ -202,16 +202,13 @@ export async function showSecrets(
   { pool, keys }: Pick<ServiceDeps, 'pool' | 'keys'>,
   slug: string,
 ) {
-  const [secrets, lost] = await Promise.all([
-    listSecrets(pool, slug),
-    unreadableSecrets(pool, keys, [slug]),
-  ])
-  return secrets.map(({ place, name, keyId, setAt }) => ({
+  const secrets = await listSecrets(pool, keys, slug)
+  return secrets.map(({ place, name, keyId, setAt, readable }) => ({
     in: place,
     name,
     key_id: keyId,
     set_at: setAt.toISOString(),
-    readable: !lost.get(slug)?.includes(`${place} ${name}`),
+    readable,
   }))
 }
 

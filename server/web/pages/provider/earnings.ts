@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
+import { dayName, daysBefore } from '../../../../core/clock.ts'
 import type { KeyManager } from '../../../../core/identity/sub-keys.ts'
 import { readServiceEarnings, type ServiceEarnings } from '../../../../core/usage/earnings.ts'
-import { findSoldServices } from '../../../../core/usage/provider-statistics.ts'
 import { chart, compare } from '../../chart.ts'
-import { type DayRange, previousRange } from '../../chart-range.ts'
+import type { DayRange } from '../../chart-range.ts'
 import { seriesOf } from '../../chart-series.ts'
 import { alignedFormatter, formatDollars, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -17,18 +17,18 @@ export interface EarningsFigures {
   readonly before: bigint
 }
 
-/** Reads the earnings of an owner's APIs. @throws Fault `service_not_found` */
+/** Reads the earnings of an owner's APIs. */
 export async function readEarningsFigures(
   pool: Pool,
   owner: KeyManager,
   range: DayRange,
   service?: string,
 ): Promise<EarningsFigures> {
-  const { providers } = await findSoldServices(pool, owner, service)
-  const read = ({ from, to, step }: DayRange) =>
-    readServiceEarnings(pool, { providers, service, from, to, step })
-  const [rows, before] = await Promise.all([read(range), read(previousRange(range))])
-  return { range, rows, before: sumEarned(before) }
+  const { from, to, step, days } = range
+  const since = dayName(daysBefore(new Date(from), days.length))
+  const all = await readServiceEarnings(pool, { owner, service, since, from, to, step })
+  const rows = all.filter(({ day }) => day >= from)
+  return { range, rows, before: sumEarned(all) - sumEarned(rows) }
 }
 
 const sumEarned = (rows: readonly Pick<ServiceEarnings, 'earned'>[]): bigint =>
