@@ -66,7 +66,6 @@ export function layout(content: PageContent, site: Site, visitor?: Visitor): Htm
   const { title, main, description, tabs, tab = title, scripts = [] } = content
   const { section = tabs && 'Account' } = content
   const hasSidebar = tabs !== undefined
-  const hasCopyButton = main.text.includes(' data-copy')
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title} · AgentHub</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -75,11 +74,9 @@ export function layout(content: PageContent, site: Site, visitor?: Visitor): Htm
   }${content.canonical !== undefined && previewTags(content, site.baseUrl())}
 <link rel="icon" href="${ICON}" type="image/svg+xml">
 <link rel="apple-touch-icon" href="/apple-touch-icon.png">
-<link rel="stylesheet" href="${STYLESHEET}">${[
-    PALETTE_SCRIPT,
-    hasCopyButton && COPY_SCRIPT,
-    ...scripts,
-  ].map((src) => src && html`<script src="${src}" type="module"></script>`)}</head>
+<link rel="stylesheet" href="${STYLESHEET}">${[PALETTE_SCRIPT, COPY_SCRIPT, ...scripts].map(
+    (src) => html`<script src="${src}" type="module"></script>`,
+  )}</head>
 <body><a class="skip" href="#main">Skip to content</a>
 ${header({ sandbox: site.sandbox, section, hasSidebar, visitor })}<div class="frame">${
     tabs && sidebar(tabs, tab, visitor)
