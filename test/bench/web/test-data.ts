@@ -84,10 +84,11 @@ async function insertCalls(admin: Pool, start: Date, from: number, to: number): 
   }
 }
 
-/** Keys of the account: a main key with the credits of the first agent, and many sub-keys. */
+/** Keys of the account: a main key with the credits of an agent of its shard, and many sub-keys. */
 const PERSON = `
   WITH root AS (
-    INSERT INTO hub.api_key (id, principal, credits, name) VALUES ($2, $1, 1000000, 'Bench')
+    INSERT INTO hub.api_key (id, principal, credits, name)
+    SELECT $2, id, 1000000 + shard, 'Bench' FROM hub.principal WHERE id = $1
     RETURNING id, principal, credits)
   INSERT INTO hub.api_key (id, principal, parent, depth, credits, name)
   SELECT 'key_' || lpad(n::text, 16, '0'), r.principal, r.id, 1, r.credits, 'Agent ' || n
