@@ -1,10 +1,17 @@
+import type { PublishedService } from '../../core/catalog/services/published-services.ts'
 import { dayName, daysBefore } from '../../core/clock.ts'
 import { dollars, priceTag, unitCount } from '../../core/money.ts'
 import type { UsageView } from '../../core/usage/usage-view.ts'
 
+/** `up to $0.05` for a price that is a maximum. */
+export const priceLimit = (amount: bigint, isMaximum: boolean): string =>
+  `${isMaximum ? 'up to ' : ''}${formatDollars(amount)}`
+
+type PriceRange = Pick<PublishedService, 'minPrice' | 'maxPrice' | 'computed'>
+
 /** `$0.001 to $0.05`, or one price if both are equal. */
-export const priceRange = (low: bigint, high: bigint): string =>
-  low === high ? formatDollars(low) : `${formatDollars(low)} to ${formatDollars(high)}`
+export const priceRange = ({ minPrice: low, maxPrice: high, computed }: PriceRange): string =>
+  low === high ? priceLimit(low, computed) : `${formatDollars(low)} to ${formatDollars(high)}`
 
 export const formatCount = (value: number | bigint): string => value.toLocaleString('en-US')
 

@@ -1,4 +1,5 @@
 import type { AssessedListing } from '../../core/catalog/listings/cautions.ts'
+import { METERED } from '../../core/catalog/listings/discovery/offers.ts'
 import { providerLabel } from '../../core/catalog/review/provider-names.ts'
 import type { HitFacts } from '../../core/catalog/search/facets.ts'
 import type { Hit } from '../../core/catalog/search/hits.ts'
@@ -8,10 +9,10 @@ import type { UptimeDay } from '../../core/catalog/services/service-days.ts'
 import { daysBefore, systemClock } from '../../core/clock.ts'
 import {
   formatCount,
-  formatDollars,
   formatDuration,
   formatPercent,
   pluralize,
+  priceLimit,
   priceRange,
 } from './format.ts'
 import { type Html, html } from './html.ts'
@@ -45,8 +46,7 @@ href="/services/${service.slug}">${service.name}</a>${badges(
     service.uptimePercentage,
   )}</h2>
 <p>${service.summary}</p><p class="facts"><span><strong>${priceRange(
-    service.minPrice,
-    service.maxPrice,
+    service,
   )}</strong> per call</span>${
     service.freeCallsPerMonth > 0 &&
     html`<span>${formatCount(service.freeCallsPerMonth)} free calls per month</span>`
@@ -70,8 +70,9 @@ const listingCard = (listing: AssessedListing, { choice, p95Ms, why }: CatalogPa
   html`<li class="card">${choice}<h2><a href="/listings/${listing.id}">${listing.name}</a>
 <span class="badge">external</span>${badges(listing.listedAt, listing.uptime)}${
     listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
-  }</h2><p>${listing.description}</p><p class="facts"><span><strong>${formatDollars(
+  }</h2><p>${listing.description}</p><p class="facts"><span><strong>${priceLimit(
     listing.price,
+    listing.scheme === METERED,
   )}</strong> per call</span><span>${listing.provider}</span>
 <span>${listing.category}</span>${healthFacts(
     listing.uptime,

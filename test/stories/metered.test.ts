@@ -184,7 +184,9 @@ describe('a metered price', () => {
       metered: { unit: 'tokens', quantity: 428, price_microdollars: 7, per: 3 },
     })
     const page = await ask(hub().url, '/services/metered', { headers: { accept: 'text/html' } })
-    expect(page.text).to.contain('$0.000007 for 3 tokens, up to $0.001')
+    expect(page.text)
+      .to.contain('$0.000007 for 3 tokens, up to $0.001')
+      .and.to.contain('<dt>Price per call</dt><dd>up to $0.001</dd>')
   })
 
   describe('in any interleaving of usage reports, disconnects and kills', () => {

@@ -25,17 +25,31 @@ function isRoute(text: string): boolean {
 
 const Unit = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, 'lower case letters, digits and hyphens')
 
+/** Message about fields that a price does not have. @param fields those that it has */
+const unknownField =
+  (fields: string) =>
+  (issue: z.core.$ZodRawIssue): string | undefined =>
+    issue.code === 'unrecognized_keys'
+      ? `unknown field ${issue.keys.join(', ')}: must be ${fields}`
+      : undefined
+
 /** The covered units are sent as JSON. A maximum that covers none could pay for nothing. */
 const Metered = z
-  .looseObject({
-    max: z.bigint().min(1n),
-    unit: Unit,
-    of: z.custom<UnitPrice>(
-      (of) =>
-        typeof of === 'function' && 'amount' in of && 'per' in of && isUnitPrice(of.amount, of.per),
-      'must be unitPrice(amount, units)',
-    ),
-  })
+  .strictObject(
+    {
+      max: z.bigint().min(1n),
+      unit: Unit,
+      of: z.custom<UnitPrice>(
+        (of) =>
+          typeof of === 'function' &&
+          'amount' in of &&
+          'per' in of &&
+          isUnitPrice(of.amount, of.per),
+        'must be unitPrice(amount, units)',
+      ),
+    },
+    { error: unknownField('{ max, unit, of }') },
+  )
   .refine(
     ({ max, of }) => coveredUnits(max, of) >= 1n && coveredUnits(max, of) <= MAX_SAFE_UNITS,
     'the maximum must cover 1 to 2^53 - 1 units',
@@ -48,18 +62,22 @@ const isUnitPrice = (amount: unknown, per: unknown): boolean =>
 
 /** `unit` is only for metered prices. */
 const Computed = z
-  .looseObject({
-    max: z.bigint().min(0n),
-    min: z.bigint().min(0n).optional(),
-    unit: z.undefined().optional(),
-  })
+  .strictObject(
+    {
+      max: z.bigint().min(0n),
+      min: z.bigint().min(0n).optional(),
+      unit: z.undefined().optional(),
+      of: z.custom((of) => typeof of === 'function', 'of must be a function'),
+    },
+    { error: unknownField('{ max, min, of }') },
+  )
   .refine(({ min = 0n, max }) => min <= max, 'the minimum must not exceed the maximum')
 
 const Price = z.union([z.bigint().min(0n), Metered, Computed], {
   error: ({ input, errors }) => {
     const [, metered = [], computed = []] = errors ?? []
     const own = isObject(input) && 'unit' in input ? metered : computed
-    const fault = own.find(({ code }) => code === 'custom')
+    const fault = own.find(({ code }) => code === 'unrecognized_keys' || code === 'custom')
     return fault?.message ?? "must be an amount, such as usd('0.001'), or { max, of }"
   },
 })

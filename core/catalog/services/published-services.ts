@@ -21,6 +21,8 @@ export interface PublishedService {
   /** Prices of the cheapest and the most expensive endpoint, in microdollars. */
   readonly minPrice: bigint
   readonly maxPrice: bigint
+  /** True if a price is a maximum: it is computed, or by usage. */
+  readonly computed: boolean
   /** Percentage of calls without a failure of the service; null without calls. */
   readonly uptimePercentage: number | null
   readonly averageLatencyMs: number | null
@@ -54,7 +56,7 @@ const SERVICE_COLUMNS = `
   s.slug, s.name, s.category, s.summary, s.provider,
   ${approvedName('s.provider')} AS "providerName",
   s.free_calls_per_month AS "freeCallsPerMonth", s.free_units AS "freeUnits",
-  p.endpoints AS "endpointCount", p.low AS "minPrice", p.high AS "maxPrice",
+  p.endpoints AS "endpointCount", p.low AS "minPrice", p.high AS "maxPrice", p.computed,
   t.uptime AS "uptimePercentage", t.latency AS "averageLatencyMs",
   d.latency_ms AS "medianLatencyMs", s.listed_at AS "listedAt"`
 
@@ -63,9 +65,9 @@ const SERVICE_TABLES = `
   FROM hub.service s
   JOIN LATERAL (
     SELECT count(*)::integer AS endpoints, min(coalesce(v.minimum, v.amount)) AS low,
-      max(v.amount) AS high
+      max(v.amount) AS high, bool_or(v.computed) AS computed
     FROM hub.endpoint e
-    JOIN LATERAL (SELECT amount, minimum FROM hub.price WHERE endpoint = e.id
+    JOIN LATERAL (SELECT amount, minimum, computed FROM hub.price WHERE endpoint = e.id
       ORDER BY version DESC LIMIT 1) v ON true
     WHERE e.service = s.slug AND e.state = 'active') p ON true
   LEFT JOIN LATERAL (

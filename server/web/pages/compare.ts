@@ -1,10 +1,11 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { METERED } from '../../../core/catalog/listings/discovery/offers.ts'
 import { providerLabel } from '../../../core/catalog/review/provider-names.ts'
 import { type HitFacts, readFacts } from '../../../core/catalog/search/facets.ts'
 import { type Hit, readHits } from '../../../core/catalog/search/hits.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { formatCount, formatDollars, formatDuration, formatPercent, priceRange } from '../format.ts'
+import { formatCount, formatDuration, formatPercent, priceLimit, priceRange } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
@@ -77,8 +78,8 @@ const orDash = <Value>(
 const ROWS: Readonly<Record<string, (compared: Compared) => Html | string>> = {
   'Price per call': ({ hit }) =>
     'service' in hit
-      ? priceRange(hit.service.minPrice, hit.service.maxPrice)
-      : formatDollars(hit.external.price),
+      ? priceRange(hit.service)
+      : priceLimit(hit.external.price, hit.external.scheme === METERED),
   'Free calls per month': ({ hit }) =>
     'service' in hit ? formatCount(hit.service.freeCallsPerMonth) : 'none',
   'Uptime, 30 days': ({ hit }) =>

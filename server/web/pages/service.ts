@@ -24,6 +24,7 @@ import {
   formatDuration,
   formatPercent,
   lastDays,
+  priceLimit,
   priceRange,
 } from '../format.ts'
 import { type Html, html } from '../html.ts'
@@ -182,7 +183,7 @@ const idOf = ({ method, path }: ServiceEndpoint): string =>
 const priceOf = (endpoint: ServiceEndpoint): string => {
   const { price, computed } = endpoint
   const metered = publishedMeter(endpoint)
-  const total = `${computed ? 'up to ' : ''}${formatDollars(price)}`
+  const total = priceLimit(price, computed)
   if (!metered) return total
   const { unit, per, price_microdollars: amount } = metered
   return `${formatDollars(amount)} for ${unitCount(per, unit)}, ${total}`
@@ -190,7 +191,7 @@ const priceOf = (endpoint: ServiceEndpoint): string => {
 
 const serviceMetrics = (listing: PublishedService): Html =>
   metrics({
-    'Price per call': priceRange(listing.minPrice, listing.maxPrice),
+    'Price per call': priceRange(listing),
     'Free calls per month': formatCount(listing.freeCallsPerMonth),
     ...Object.fromEntries(
       Object.entries(listing.freeUnits).map(([unit, count]) => [

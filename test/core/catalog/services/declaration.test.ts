@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { validateService } from '../../../../core/catalog/services/declaration.ts'
-import { defineService, s, usd } from '../../../../core/plugin/index.ts'
+import { defineService, s, unitPrice, usd } from '../../../../core/plugin/index.ts'
 
 const service = (deadlineSeconds: number) =>
   defineService({
@@ -58,6 +58,13 @@ describe('a declaration', () => {
     const metered = { [route]: { ...endpoint, price: { max: 1n, unit: 'tokens', of } } }
     expect(faultOf(metered)).to.equal(
       `service slow: endpoints → ${route} → price: must be unitPrice(amount, units)`,
+    )
+    const unknown = { unit: 'tokens', min: 1n, of: unitPrice(usd('0.001')) }
+    expect(faultOf({ [route]: { ...endpoint, price: { max: usd('0.01'), ...unknown } } })).to.equal(
+      `service slow: endpoints → ${route} → price: unknown field min: must be { max, unit, of }`,
+    )
+    expect(faultOf({ [route]: { ...endpoint, price: { max: 1n, minimum: 1n, of } } })).to.equal(
+      `service slow: endpoints → ${route} → price: unknown field minimum: must be { max, min, of }`,
     )
     const { price: _, ...free } = endpoint as object & { price: unknown }
     expect(faultOf({ [route]: free })).to.equal(
