@@ -7,7 +7,14 @@ export interface SwitchState {
   readonly author: string
   readonly reason: string
   readonly at: Date
+  /** True if no person needs to resume: the pause ends with the next reconciliation. */
+  readonly automatic: boolean
 }
+
+/** Next step for an automatic pause, such as on a new hub that was never reconciled. */
+export const AUTOMATIC_PAUSE_ADVICE =
+  'Payments resume by themselves once the ledger is reconciled. For this, a process must run ' +
+  'jobs (npm run jobs, or npm start without HUB_JOBS=off), and the node of RPC_URL must respond.'
 
 /**
  * Kill switch for all outgoing payments, effective without a restart because the database checks
@@ -24,7 +31,9 @@ export class OutgoingSwitch {
   /** Reads the state; undefined if the switch was never used and payments are on. */
   async state(): Promise<SwitchState | undefined> {
     const { rows } = await this.#pool.query<SwitchState>(
-      'SELECT * FROM hub.outgoing_state WHERE author IS NOT NULL',
+      `SELECT o.*, o.paused AND NOT coalesce(
+         (SELECT paused FROM hub.outgoing_switch ORDER BY id DESC LIMIT 1), false) AS automatic
+       FROM hub.outgoing_state o WHERE o.author IS NOT NULL`,
     )
     return rows[0]
   }

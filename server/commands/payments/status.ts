@@ -5,6 +5,7 @@ import { type GasState, readGasState } from '../../../core/payments/facilitators
 import { finalityOn, type NetworkFinality } from '../../../core/payments/networks.ts'
 import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import {
+  AUTOMATIC_PAUSE_ADVICE,
   OutgoingSwitch,
   type SwitchState,
 } from '../../../core/payments/operations/outgoing-switch.ts'
@@ -17,12 +18,19 @@ import {
   readOutflowToday,
   summarizeOpenPayments,
 } from '../../../core/payments/operations/overview.ts'
+import { listStartedPayouts, type StartedPayout } from '../../../core/payments/payouts/list.ts'
 import { type Command, EXIT_FAILED, toJson } from '../command.ts'
 import { age } from './age.ts'
 
 const PAGE = 1_000
 const RECONCILED_WALLETS = ['treasury', 'spend'] as const
-const NEVER_PAUSED = { paused: false, author: null, reason: null, at: null } as const
+const NEVER_PAUSED = {
+  paused: false,
+  automatic: false,
+  author: null,
+  reason: null,
+  at: null,
+} as const
 
 /** Addresses of the platform wallets by name; none if they cannot be read here. */
 export type WalletAddresses = Readonly<Record<string, string>>
@@ -32,16 +40,19 @@ export const statusCommand = (
   addresses: () => Promise<WalletAddresses>,
 ): Command => ({
   usage: '[--json]',
-  description: `payments to sellers: paused or not, sent today, open payments, wallets with
-their balances by the ledger; exit code 1 if payments are paused or one is overdue`,
+  description: `payments to sellers: paused or not, sent today, open payments, payouts that are
+not final, wallets with their balances by the ledger; exit code 1 if payments are paused or one is
+overdue`,
   options: { json: { type: 'boolean' } },
   async run({ pool, write }, values) {
     const status = await readStatus(await pool(), finality, await addresses())
     if (values['json'] === true) await write(toJson(status))
-    else await write([...heading(status), ...openLines(status), ...walletLines(status)].join('\n'))
+    else await write(PARTS.flatMap((linesOf) => linesOf(status)).join('\n'))
     return status.paused || status.overdue.length > 0 ? EXIT_FAILED : 0
   },
 })
+
+const PARTS = [heading, openLines, payoutLines, walletLines]
 
 interface Status extends Omit<SwitchState, 'author' | 'reason' | 'at'> {
   readonly author: string | null
@@ -50,6 +61,7 @@ interface Status extends Omit<SwitchState, 'author' | 'reason' | 'at'> {
   readonly today: OutflowToday
   readonly open: readonly OpenPaymentGroup[]
   readonly overdue: readonly string[]
+  readonly payouts: readonly StartedPayout[]
   readonly wallets: LedgerBalances
   readonly addresses: WalletAddresses
   /** Seconds since the last comparison of the wallets with the chain; null before the first. */
@@ -69,6 +81,7 @@ async function readStatus(
     today: await readOutflowToday(pool),
     open: await summarizeOpenPayments(pool),
     overdue: await overduePayments(pool, finality),
+    payouts: await listStartedPayouts(pool),
     wallets: await readLedgerBalances(pool),
     addresses,
     reconciledSeconds: await reconciledAge(pool),
@@ -96,12 +109,13 @@ async function overduePayments(pool: Pool, finality: NetworkFinality): Promise<r
   return overdue
 }
 
-function heading({ paused, author, reason, at, today }: Status): readonly string[] {
+function heading({ paused, automatic, author, reason, at, today }: Status): readonly string[] {
   const state = paused ? 'are PAUSED' : 'are running'
   const why = reason?.replace(/\.$/, '')
   const by = at === null ? '' : `, since ${at.toISOString()} by ${author}: ${why}`
   return [
     `Payments to sellers ${state}${by}.`,
+    ...(automatic ? [AUTOMATIC_PAUSE_ADVICE] : []),
     '',
     row(`sent on ${today.day}`, today.platform),
     ...today.hosts.map(({ host, amount }) => row(`  to ${host}`, amount)),
@@ -124,6 +138,19 @@ function openLines({ open, overdue }: Status): readonly string[] {
       ),
     ),
     ...(overdue.length === 0 ? [] : [`${overdue.length} OVERDUE: npm run payments -- list`]),
+    '',
+  ]
+}
+
+/** Payouts to providers, the oldest first, each with the reason that it is not sent. */
+function payoutLines({ payouts }: Status): readonly string[] {
+  if (payouts.length === 0) return []
+  return [
+    'pending payouts',
+    ...payouts.map(({ provider, amount, startedAt, transaction, reason }) => {
+      const state = transaction === null ? (reason ?? 'not sent yet') : `sent: ${transaction}`
+      return row(`  ${provider}`, amount, `, started ${startedAt.toISOString()}, ${state}`)
+    }),
     '',
   ]
 }

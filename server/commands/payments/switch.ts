@@ -1,9 +1,14 @@
 import { setOutgoingPaused } from '../../../core/finance/decisions.ts'
-import { OutgoingSwitch } from '../../../core/payments/operations/outgoing-switch.ts'
+import {
+  AUTOMATIC_PAUSE_ADVICE,
+  OutgoingSwitch,
+  type SwitchState,
+} from '../../../core/payments/operations/outgoing-switch.ts'
 import { authorOf } from '../author.ts'
 import {
   type Command,
   type CommandContext,
+  EXIT_FAILED,
   type OptionValues,
   required,
   toJson,
@@ -20,26 +25,25 @@ export const pauseCommand: Command = {
   description: `pause payments to sellers in all processes at once, without a restart; calls,
 purchases and refunds continue`,
   options: OPTIONS,
-  run: (context, values) =>
-    setPaused(context, values, true, 'Payments to sellers are paused in all processes.'),
+  run: (context, values) => setPaused(context, values, true),
 }
 
 export const resumeCommand: Command = {
   usage: '--reason WHY [--author WHO] [--json]',
   description: 'resume payments to sellers',
   options: OPTIONS,
-  run: (context, values) => setPaused(context, values, false, 'Payments to sellers are resumed.'),
+  run: (context, values) => setPaused(context, values, false),
 }
 
-async function setPaused(
-  { pool, write }: CommandContext,
-  values: OptionValues,
-  paused: boolean,
-  said: string,
-) {
+async function setPaused({ pool, write }: CommandContext, values: OptionValues, paused: boolean) {
   const reason = required(values['reason'], '--reason')
   await setOutgoingPaused({ pool: await pool() }, authorOf(values), paused, reason)
-  const outgoing = new OutgoingSwitch(await pool())
-  await write(values['json'] === true ? toJson(await outgoing.state()) : `${said}\n`)
-  return 0
+  const state = await new OutgoingSwitch(await pool()).state()
+  await write(values['json'] === true ? toJson(state) : `${describeState(state!)}\n`)
+  return state!.paused === paused ? 0 : EXIT_FAILED
+}
+
+function describeState({ paused, automatic, reason }: SwitchState): string {
+  if (automatic) return `Payments to sellers are still paused: ${reason}\n${AUTOMATIC_PAUSE_ADVICE}`
+  return `Payments to sellers are ${paused ? 'paused in all processes' : 'resumed'}.`
 }

@@ -17,6 +17,9 @@ const Outgoing = z.object({
   author: z.string().nullable().meta({ description: 'Author of the last change. null: none.' }),
   reason: z.string().nullable(),
   since: z.iso.datetime().nullable(),
+  automatic: z.boolean().meta({
+    description: 'True if the pause ends by itself with the next reconciliation.',
+  }),
   caps: z
     .object({
       call_microdollars: amount,
@@ -88,6 +91,7 @@ async function showOutgoing({ pool, outflow }: OutgoingDeps): Promise<z.infer<ty
     author: state?.author ?? null,
     reason: state?.reason ?? null,
     since: state?.at.toISOString() ?? null,
+    automatic: state?.automatic ?? false,
     caps: {
       call_microdollars: json(outflow.call),
       key_day_microdollars: json(outflow.key),

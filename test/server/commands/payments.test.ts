@@ -186,6 +186,45 @@ describe('npm run payments', () => {
     expect(await sign(1n)).to.be.a('string')
   })
 
+  it('says how an automatic pause ends, which nobody can resume', async () => {
+    await database.admin.query(
+      `CREATE TEMP TABLE epoch AS SELECT * FROM hub.outgoing_epoch;
+       DELETE FROM hub.outgoing_epoch;
+       INSERT INTO hub.outgoing_epoch SELECT * FROM epoch`,
+    )
+    const { code, said } = await say('status')
+    expect(code).to.equal(1)
+    expect(said).to.match(/^Payments to sellers are PAUSED, since \S+Z by reconciliation: .*\n/)
+    expect(said).to.match(/\nPayments resume by themselves .* \(npm run jobs, .* RPC_URL must resp/)
+    const resumed = await say('resume', '--reason', 'impatient')
+    expect(resumed.code).to.equal(1)
+    expect(resumed.said).to.match(/^Payments to sellers are still paused: .*\nPayments resume by/)
+    await database.admin.query(
+      'UPDATE hub.outgoing_epoch SET xact = pg_current_xact_id(), confirmed = true',
+    )
+    expect((await say('status')).code).to.equal(0)
+  })
+
+  it('lists payouts that are not final, each with the reason that it was not sent', async () => {
+    await database.admin.query(
+      `ALTER TABLE hub.payout DISABLE TRIGGER ALL;
+       INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer, payee,
+         nonce, valid_before, from_block, reason)
+       SELECT gen_random_uuid(), 'acme-' || n, current_date, 1, n * 1080000, 0, 0,
+         '${PAYER}', '${SELLER}', '0x' || repeat(n::text, 64), now(), 1,
+         CASE n WHEN 1 THEN 'insufficient_funds' END
+       FROM generate_series(1, 2) n;
+       ALTER TABLE hub.payout ENABLE TRIGGER ALL`,
+    )
+    const said = cut((await say('status')).said)
+    expect(said).to.match(
+      /\npending payouts\n(?:.*\n)? acme-1 1\.080000 USD, started \S+Z, insufficient_funds\n/,
+    )
+    expect(said).to.match(/\n acme-2 2\.160000 USD, started \S+Z, not sent yet\n/)
+    const { payouts } = JSON.parse((await say('status', '--json')).said) as { payouts: unknown[] }
+    expect(payouts).to.have.length(2)
+  })
+
   it('fails if a payment is overdue, and names it', async () => {
     const late = await sign(2n)
     await database.admin.query(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { AUTOMATIC_PAUSE_ADVICE } from '../../../../core/payments/operations/outgoing-switch.ts'
 import type { OutgoingJson } from '../../../rest/finance/outgoing.ts'
 import type { PaymentJson } from '../../../rest/finance/payments.ts'
 import type { ListPage } from '../../../rest/paging.ts'
@@ -114,15 +115,16 @@ const paymentMenu = ({ id, direction, key_id: key, amount_microdollars: amount }
   ])
 
 function switchPart({ submission }: PageRequest, outgoing: OutgoingJson): Html {
-  const { paused, author, reason: why, since, today, caps } = outgoing
+  const { paused, automatic, author, reason: why, since, today, caps } = outgoing
   const fields = formFields('switch', submission)
   return html`<section id="switch"><h2>Payments to sellers</h2>${definitionList({
     State: html`<span class="badge ${paused ? 'bad' : 'good'}">${paused ? 'paused' : 'on'}</span>`,
     'Set by': author !== null && `${author}, ${formatTime(since)}: ${why ?? ''}`,
+    'Next step': automatic && AUTOMATIC_PAUSE_ADVICE,
     'Paid today (UTC)': `${formatDollars(today.platform_microdollars)} of at most ${formatDollars(
       caps.platform_day_microdollars,
     )}`,
-  })}${switchForm(paused, fields)}</section>`
+  })}${switchForm(paused && !automatic, fields)}</section>`
 }
 
 /** Form that pauses or resumes payments to sellers; usable on any page. */

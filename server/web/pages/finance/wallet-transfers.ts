@@ -163,10 +163,10 @@ function rejection({ code, status, message, extras }: Fault): Html {
  * @param open exceptions whose transaction is not posted as a transfer
  */
 function pausedBy(
-  { paused, author, reason: why }: OutgoingJson,
+  { paused, automatic, author, reason: why }: OutgoingJson,
   open: readonly ExceptionJson[],
 ): Html | undefined {
-  if (!paused || author !== 'reconciliation') return undefined
+  if (!paused || automatic || author !== 'reconciliation') return undefined
   const isUnexplained = open.some((each) => each.wallet === 'spend' && each.amount_microdollars < 0)
   return html`<div class="box fair" id="paused"><p>Payments to sellers and providers are
 paused: ${why}
