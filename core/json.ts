@@ -46,3 +46,11 @@ export const objectMember = (value: JsonObject | undefined, name: string): JsonO
   const member = value?.[name]
   return isJsonObject(member) ? member : {}
 }
+
+/** Returns true unless the `type` of a JSON Schema names other types than that of the value. */
+export function hasType(type: unknown, value: unknown): boolean {
+  const types = [type ?? []].flat()
+  const own = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  const isInteger = Number.isInteger(value) && types.includes('integer')
+  return types.length === 0 || types.includes(own) || isInteger
+}

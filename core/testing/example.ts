@@ -1,12 +1,16 @@
-import { isJsonObject } from '../json.ts'
+import { hasType, isJsonObject } from '../json.ts'
 
 interface JsonSchema {
-  readonly type?: string
+  readonly $ref?: string
+  readonly $defs?: Definitions
+  readonly type?: string | readonly string[]
   readonly examples?: readonly unknown[]
   readonly default?: unknown
   readonly enum?: readonly unknown[]
   readonly const?: unknown
+  readonly allOf?: readonly JsonSchema[]
   readonly anyOf?: readonly JsonSchema[]
+  readonly oneOf?: readonly JsonSchema[]
   readonly format?: string
   readonly minLength?: number
   readonly maxLength?: number
@@ -17,6 +21,8 @@ interface JsonSchema {
   readonly required?: readonly string[]
 }
 
+type Definitions = Readonly<Record<string, JsonSchema>>
+
 const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
   uri: 'https://example.com/',
   date: '2026-11-21',
@@ -26,6 +32,9 @@ const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
 /** Caps of examples, whatever the schema requires. */
 const STRING_LENGTH_MAX = 10_000
 const ITEMS_MAX = 100
+/** Nesting, and schemas read, of one example: variants may multiply. */
+const DEPTH_MAX = 8
+const STEPS_MAX = 1_000
 
 interface Making {
   /** Maximum number of items. */
@@ -34,7 +43,19 @@ interface Making {
   readonly name: string
   /** True to use placeholders for values of which the schema has no sample. */
   readonly fills: boolean
+  readonly depth: number
+  readonly steps: { left: number }
+  readonly definitions: Definitions
 }
+
+const newMaking = ({ $defs = {} }: JsonSchema, name: string, fills: boolean): Making => ({
+  room: ITEMS_MAX,
+  name,
+  fills,
+  depth: 0,
+  steps: { left: STEPS_MAX },
+  definitions: $defs,
+})
 
 /** Returns an example of an input that a JSON Schema describes; an empty object without one. */
 export const exampleInput = (schema: unknown): unknown =>
@@ -42,24 +63,28 @@ export const exampleInput = (schema: unknown): unknown =>
 
 /** Returns the first example of a schema, or the simplest value, with placeholders for texts. */
 export const exampleOf = (schema: JsonSchema): unknown =>
-  make(schema, { room: ITEMS_MAX, name: 'text', fills: true })
+  make(schema, newMaking(schema, 'text', true))
 
 /**
  * Returns a value made of the examples, defaults and choices of a schema alone; undefined if it
  * lacks one for a part of the value that is required.
  */
 export const sampleOf = (schema: unknown): unknown =>
-  isJsonObject(schema) ? make(schema, { room: ITEMS_MAX, name: '', fills: false }) : undefined
+  isJsonObject(schema) ? make(schema, newMaking(schema, '', false)) : undefined
 
-function make(schema: JsonSchema, making: Making): unknown {
-  const { examples = [], const: only, enum: choices = [], default: usual } = schema
-  const declared = [examples[0], only, usual, choices[0]].find((value) => value !== undefined)
+function make(given: JsonSchema, making: Making): unknown {
+  const nothing = making.fills ? null : undefined
+  if (making.depth > DEPTH_MAX || --making.steps.left < 0) return nothing
+  const { oneOf, anyOf, ...schema } = resolveParts(given, making.definitions)
+  const declared = declaredValue(schema)
   if (declared !== undefined) return declared
-  if (schema.anyOf) {
-    const made = schema.anyOf.map((variant) => make(variant, making))
-    return made.find((value) => value !== undefined)
+  for (const variant of listOf(oneOf ?? anyOf)) {
+    const rest = oneOf && anyOf ? { ...schema, anyOf } : schema
+    const made = make({ allOf: [rest, variant] }, { ...making, depth: making.depth + 1 })
+    if (made !== undefined) return made
   }
-  switch (schema.type) {
+  if (oneOf || anyOf) return nothing
+  switch (typeOf(schema)) {
     case 'string':
       return (
         FORMAT_EXAMPLES[schema.format ?? ''] ??
@@ -76,9 +101,52 @@ function make(schema: JsonSchema, making: Making): unknown {
       return makeObject(schema, making)
     case undefined:
     default:
-      return making.fills ? null : undefined
+      return nothing
   }
 }
+
+/**
+ * Merges the target of `$ref` and the parts of `allOf` into a schema, which may be that of a
+ * stranger: keywords with invalid values are ignored.
+ */
+export function resolveParts(
+  given: unknown,
+  definitions: Definitions = {},
+  depth = 0,
+): Omit<JsonSchema, '$ref' | 'allOf'> {
+  const { $ref, allOf, ...own }: JsonSchema = isJsonObject(given) ? given : {}
+  const target = definitions[String($ref).replace('#/$defs/', '')]
+  if (depth > DEPTH_MAX || ($ref === undefined && allOf === undefined)) return own
+  const parts = [target ?? {}, ...listOf(allOf)].map((part) =>
+    resolveParts(part, definitions, depth + 1),
+  )
+  return [own, ...parts].reduce((whole, part) => ({
+    ...part,
+    ...whole,
+    ...((whole.properties || part.properties) && {
+      properties: { ...part.properties, ...whole.properties },
+    }),
+    required: [...new Set([...listOf(whole.required), ...listOf(part.required)])],
+  }))
+}
+
+const listOf = <T>(list: readonly T[] | undefined): readonly T[] =>
+  Array.isArray(list) ? (list as readonly T[]) : []
+
+/** First example, default or choice of a schema that its type and choices allow. */
+function declaredValue({ examples, const: only, ...schema }: JsonSchema): unknown {
+  const { type, enum: choices, default: usual } = schema
+  const isPossible = (value: unknown): boolean =>
+    value !== undefined && hasType(type, value) && isChoice(choices, value)
+  return [examples?.[0], only, usual, choices?.[0]].find(isPossible)
+}
+
+const isChoice = (choices: readonly unknown[] | undefined, value: unknown): boolean =>
+  typeof value === 'object' || (choices?.includes(value) ?? true)
+
+const typeOf = ({ type, properties, items }: JsonSchema): string | undefined =>
+  [type ?? []].flat().find((each) => each !== 'null') ??
+  (properties ? 'object' : items ? 'array' : undefined)
 
 /** `<city>`, padded and cut to the lengths of the schema. */
 const placeholder = ({ minLength = 0, maxLength }: JsonSchema, { name }: Making): string =>
@@ -89,25 +157,26 @@ export const isPlaceholder = (text: string, name: string): boolean =>
   text === `<${name}>`.padEnd(text.length, '.')
 
 function makeList({ minItems = 0, items = {} }: JsonSchema, making: Making): unknown {
+  if (minItems === 0 && making.depth === DEPTH_MAX) return []
   const length = Math.max(1, Math.min(minItems, making.room))
-  const list = Array.from({ length }, () => make(items, { ...making, room: making.room / length }))
+  const inside = { ...making, room: making.room / length, depth: making.depth + 1 }
+  const list = Array.from({ length }, () => make(items, inside))
   return list.includes(undefined) ? undefined : list
 }
 
 /** Returns the required members of an input of which its schema has no sample. */
 export function membersWithoutSample(schema: unknown): readonly string[] {
   if (!isJsonObject(schema)) return []
-  const { properties, required } = schema as JsonSchema
-  return (Array.isArray(required) ? (required as readonly string[]) : []).filter(
-    (name) => sampleOf(properties?.[name] ?? {}) === undefined,
-  )
+  const { $defs } = schema as JsonSchema
+  const { properties, required } = resolveParts(schema, $defs)
+  return listOf(required).filter((name) => sampleOf({ ...properties?.[name], $defs }) === undefined)
 }
 
 function makeObject({ properties = {}, required }: JsonSchema, making: Making): unknown {
-  const names = Array.isArray(required) ? (required as readonly string[]) : []
-  const room = making.room / names.length
+  const names = listOf(required)
+  const inside = { ...making, room: making.room / names.length, depth: making.depth + 1 }
   const members = names.map((name) => {
-    return [name, make(properties[name] ?? {}, { ...making, room, name })] as const
+    return [name, make(properties[name] ?? {}, { ...inside, name })] as const
   })
   return members.some(([, value]) => value === undefined) ? undefined : Object.fromEntries(members)
 }

@@ -1,7 +1,7 @@
 import type { ServiceEndpoint } from '../../core/catalog/services/published-services.ts'
 import { Fault } from '../../core/errors.ts'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import { exampleInput, sampleOf } from '../../core/testing/example.ts'
+import { isJsonObject, type JsonObject, objectMember } from '../../core/json.ts'
+import { exampleInput, resolveParts, sampleOf } from '../../core/testing/example.ts'
 import type { formFields } from './form.ts'
 import { type Html, html } from './html.ts'
 import { fieldDescription, typeName } from './schema-fields.ts'
@@ -34,9 +34,10 @@ export function inputFieldsOf(schema: unknown): readonly InputField[] {
     return [{ member: null, schema: whole, isRequired: true, kind: 'json' }]
   }
   const names: readonly unknown[] = Array.isArray(required) ? required : []
+  const definitions = objectMember(whole, '$defs') as Readonly<Record<string, JsonObject>>
   return Object.entries(properties)
     .map(([member, each]) => {
-      const own = isJsonObject(each) ? each : {}
+      const own = { ...resolveParts(each, definitions), $defs: definitions }
       return { member, schema: own, isRequired: names.includes(member), kind: kindOf(own) }
     })
     .toSorted((a, b) => Number(b.isRequired) - Number(a.isRequired))

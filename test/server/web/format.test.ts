@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { exampleOf, sampleOf } from '../../../core/testing/example.ts'
+import { exampleOf, membersWithoutSample, sampleOf } from '../../../core/testing/example.ts'
 import { alignedFormatter } from '../../../server/web/format.ts'
 import { fieldList } from '../../../server/web/schema-fields.ts'
 import { shortHash, timeAgo } from '../../../server/web/table.ts'
@@ -44,6 +44,38 @@ describe('formats of pages', () => {
     expect(sampleOf({ type: 'array', items: city })).to.equal(undefined)
     expect(sampleOf({ type: 'integer', minimum: 3 })).to.equal(3)
     expect(sampleOf({ type: 'string', format: 'date' })).to.match(/^20/)
+  })
+
+  it('an example follows references, parts and variants, and no value of another type', () => {
+    const city = { type: ['null', 'string'], examples: ['Oslo'] }
+    const $defs = {
+      City: city,
+      Place: {
+        allOf: [{ properties: { city: { $ref: '#/$defs/City' } } }, { required: ['city'] }],
+      },
+      Tree: { type: 'object', properties: { in: { $ref: '#/$defs/Tree' } }, required: ['in'] },
+    }
+    const place = { $ref: '#/$defs/Place' }
+    const members = { to: place, by: { oneOf: [{ enum: ['car'] }, { type: 'integer' }] } }
+    const schema = {
+      $defs,
+      type: 'object',
+      properties: members,
+      anyOf: [{ required: ['to', 'by'] }, { not: { required: ['to'] } }],
+    }
+    expect(sampleOf(schema)).to.deep.equal({ to: { city: 'Oslo' }, by: 'car' })
+    expect(membersWithoutSample({ ...schema, anyOf: undefined, required: ['to'] })).to.be.empty
+    expect(sampleOf({ type: 'integer', default: '7', examples: ['8'] })).to.equal(undefined)
+    expect(sampleOf({ type: 'string', default: 'b', enum: ['a'] })).to.equal('a')
+    expect(JSON.stringify(exampleOf({ $defs, $ref: '#/$defs/Tree' })).length).to.be.below(200)
+  })
+
+  it('an example of a schema of a stranger may be none, and never fails', () => {
+    const odd = [{ required: true }, { allOf: {} }, { anyOf: 1 }, { items: null, type: 'array' }]
+    const nested = { $ref: 7, properties: { a: null, b: 3 }, required: ['a', 'b'] }
+    for (const schema of [...odd, nested]) {
+      expect(() => exampleOf({ type: 'object', ...schema } as object)).not.to.throw()
+    }
   })
 
   it('a hash is shortened for the eye alone, and copied as a whole', () => {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { hasType, isJsonObject, type JsonObject } from '../../../json.ts'
 
 /** Characters of JSON; larger examples are left out. */
 const EXAMPLE_MAX = 1_000
@@ -36,13 +36,7 @@ const SAMPLES = ['examples', 'default', 'const', 'enum'] as const
 function withSample(schema: JsonObject, value: unknown): JsonObject {
   const isKnown = SAMPLES.some((keyword) => schema[keyword] !== undefined)
   const isSmall = JSON.stringify(value).length <= EXAMPLE_MAX
-  return isKnown || !isSmall || !hasType(schema, value) ? schema : { ...schema, examples: [value] }
-}
-
-/** Returns true unless the schema names other types than that of the value. */
-function hasType({ type }: JsonObject, value: unknown): boolean {
-  const types = [type ?? []].flat()
-  const own = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
-  const isInteger = Number.isInteger(value) && types.includes('integer')
-  return types.length === 0 || types.includes(own) || isInteger
+  return isKnown || !isSmall || !hasType(schema['type'], value)
+    ? schema
+    : { ...schema, examples: [value] }
 }
