@@ -43,6 +43,12 @@ describe('an OpenAPI document of an unusual form', () => {
     )
   })
 
+  it('is told the line and column at which it is no YAML', () => {
+    expect(() => read('openapi: 3.0.0\npaths:\n  /a: "b\n/c: d\n')).to.throw(
+      / at line \d+, column \d+$/,
+    )
+  })
+
   it('is reported to have nothing for callers if it has webhooks only', () => {
     const webhooks = { paid: { post: { responses: {} } } }
     const only = read(JSON.stringify({ openapi: '3.1.0', webhooks })).gaps
@@ -135,6 +141,22 @@ describe('an OpenAPI document with security schemes', () => {
   const flow = (name: string) => ({
     type: 'oauth2',
     flows: { [name]: { tokenUrl: 'https://id.acme.com/token', scopes: {} } },
+  })
+
+  it('needs a secret of two schemes once, and resolves token URLs against the server', () => {
+    const bearer = { type: 'http', scheme: 'bearer' }
+    const { wants } = read({ user: bearer, admin: bearer }, [{ user: [] }, { admin: [] }])
+    expect(wants).to.deep.equal([{ in: 'header', name: 'Authorization', prefix: 'Bearer ' }])
+    const clientCredentials = { tokenUrl: '/v1/token', scopes: {} }
+    const relative = { type: 'oauth2', flows: { clientCredentials } }
+    expect(read({ relative }, [{ relative: [] }]).wants).to.deep.equal([
+      {
+        in: 'oauth2',
+        name: 'Authorization',
+        prefix: 'Bearer ',
+        tokenUrl: 'https://api.acme.com/v1/token',
+      },
+    ])
   })
 
   it('proposes client credentials with the scopes that its operations need', () => {

@@ -215,4 +215,18 @@ describe('a request of an imported API', () => {
     expect(gaps.map(({ at }) => at)).to.deep.equal(['QUERY /c', 'GET /b'])
     expect(readOpenApi(text, { only: ['/b'] }).servers).to.deep.equal(['https://upload.example'])
   })
+
+  it('goes to the server of most operations, wherever the first one goes', () => {
+    const get = { responses: {} }
+    const servers = [{ url: 'https://login.example' }]
+    const { endpoints, servers: found } = readOpenApi(
+      JSON.stringify({
+        openapi: '3.0.0',
+        servers: [{ url: BASE }],
+        paths: { '/token': { servers, get }, '/a': { get }, '/b': { get } },
+      }),
+    )
+    expect(endpoints.map(({ path }) => path)).to.deep.equal(['/a', '/b'])
+    expect(found).to.deep.equal([BASE])
+  })
 })

@@ -99,7 +99,6 @@ const objectValues = (of: unknown): readonly JsonObject[] =>
 /** Merge keys (`<<`) are of YAML 1.1, but common in documents written by hand. */
 const YAML_OPTIONS = {
   maxAliasCount: ALIASES_MAX,
-  prettyErrors: false,
   merge: true,
   logLevel: 'error',
 } as const
@@ -112,7 +111,8 @@ function parseText(given: string): unknown {
   } catch (error) {
     if ((error as { code?: unknown }).code === 'MULTIPLE_DOCS')
       throw unreadable('The text has several YAML documents. Send one.', error)
-    throw unreadable((error as Error).message.slice(0, 200), error)
+    const [message = ''] = (error as Error).message.split(/:?\n/)
+    throw unreadable(message.slice(0, 200), error)
   }
 }
 

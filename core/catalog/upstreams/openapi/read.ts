@@ -66,7 +66,8 @@ export function readSelected(
     (each) => only.length === 0 || only.some((selector) => isSelected(selector, each)),
   )
   if (all.length === 0) refs.addGap('paths', nothingNotice(root))
-  const [server] = serversOf(root, selected[0])
+  const servers = commonServers(root, selected)
+  const [server] = servers
   const shapes = new Set<string>()
   let examined = 0
   for (const operation of selected.slice(0, OPERATIONS_MAX)) {
@@ -91,14 +92,14 @@ export function readSelected(
     refs.addGap(`header ${name}`, `a service passes on at most ${HEADERS_MAX} headers`)
   }
   const specs = guarded.map(({ spec }) => spec)
-  const security = readSecurity(root, refs, specs)
+  const security = readSecurity(root, refs, specs, server)
   const leftOut = selected.length - examined
   const choices = leftOut > 0 ? operationChoices(all) : []
   const [next] = selected.slice(examined)
   return {
     title: shortText(info['title'], 100),
     summary: shortText(info['summary'] ?? info['description'], 500),
-    servers: serversOf(root, selected[0]),
+    servers,
     endpoints,
     requestHeaders: headers.slice(0, HEADERS_MAX),
     wants: security.wants,
@@ -173,11 +174,17 @@ const unsoldMethods = (item: JsonObject): readonly string[] => [
   ...Object.keys(objectMember(item, 'additionalOperations')),
 ]
 
+/** Servers of most operations; of several such, those of the first. */
+function commonServers(root: JsonObject, operations: readonly Operation[]): readonly string[] {
+  const all = operations.map((operation) => serversOf(root, operation))
+  const groups = [...Map.groupBy(all, ([first]) => first).values()]
+  const [most = []] = groups.toSorted((a, b) => b.length - a.length)
+  return most[0] ?? readServers(root)
+}
+
 /** Servers of an operation, its path or the document, whichever names any first. */
-function serversOf(root: JsonObject, operation: Operation | undefined): readonly string[] {
-  const named = [operation?.spec, operation?.item].find(
-    (each) => readServers(each ?? {}).length > 0,
-  )
+function serversOf(root: JsonObject, { spec, item }: Operation): readonly string[] {
+  const named = [spec, item].find((each) => readServers(each).length > 0)
   return readServers(named ?? root)
 }
 

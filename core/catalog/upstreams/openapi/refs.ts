@@ -44,7 +44,8 @@ export class RefResolver {
       return this.addGap(
         at,
         `the other document of a $ref is not available: ${ref}. ` +
-          'Bundle the documents into one, or import by a url below which it can be fetched',
+          'Bundle the documents into one, or import by a url below which it can be fetched; ' +
+          'at most 1,000 are: if there are more, select operations with "only"',
       )
     if (ref !== '#' && !ref.startsWith('#/'))
       return this.addGap(at, `a $ref to an anchor is not supported, only to a path: ${ref}`)

@@ -29,11 +29,15 @@ export function needsSecret(root: JsonObject, operation: JsonObject): boolean {
   return ways.length > 0 && ways.every((way) => Object.keys(way).length > 0)
 }
 
-/** @param guarded the operations for which `needsSecret` returns true */
+/**
+ * @param guarded the operations for which `needsSecret` returns true
+ * @param server base of token URLs, which may be relative (OpenAPI 3.1 §4.6)
+ */
 export function readSecurity(
   root: JsonObject,
   refs: RefResolver,
   guarded: readonly JsonObject[],
+  server: string | undefined,
 ): ImportedSecurity {
   const ways = guarded.map((operation) => waysOf(root, operation))
   const schemes = objectMember(objectMember(root, 'components'), 'securitySchemes')
@@ -41,13 +45,19 @@ export function readSecurity(
     Object.entries(schemes).flatMap(([key, given]) => {
       const scopes = ways.flat().flatMap((way) => way[key] ?? [])
       const found = readScheme(refs, key, given, new Set(scopes.map(String)))
-      return found ? [[key, found] as const] : []
+      return found ? [[key, withTokenUrl(found, server)] as const] : []
     }),
   )
+  const distinct = new Map([...secrets.values()].map((each) => [JSON.stringify(each), each]))
   return {
-    wants: [...secrets.values()].slice(0, WANTS_MAX),
+    wants: [...distinct.values()].slice(0, WANTS_MAX),
     choices: choicesOf(ways, secrets).slice(0, CHOICES_MAX),
   }
+}
+
+function withTokenUrl(secret: RequiredSecret, server: string | undefined): RequiredSecret {
+  const url = secret.tokenUrl === undefined ? null : URL.parse(secret.tokenUrl, server)
+  return url ? { ...secret, tokenUrl: url.href } : secret
 }
 
 const waysOf = (root: JsonObject, { security = root['security'] }: JsonObject) =>
