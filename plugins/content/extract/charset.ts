@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { detect } from 'chardet'
 import { getEncoding } from 'encoding-sniffer'
 
@@ -16,18 +16,27 @@ const decoderOf = (label: string): InstanceType<typeof TextDecoder> | undefined 
 const charsetOf = (contentType: string | undefined): string | undefined =>
   /;\s*charset\s*=\s*["']?([\w:.-]+)/i.exec(contentType ?? '')?.[1]
 
-/** Order of HTML 13.2.3.2: byte order mark, Content-Type, declaration; then detection. */
+const ESCAPE = 0x1b
+
+/** Bytes of ASCII that switch to other characters and back are ISO-2022-JP, not ASCII. */
+const detected = (body: Uint8Array): string =>
+  isAscii(body) && !body.includes(ESCAPE)
+    ? 'utf-8'
+    : (detect(body.subarray(0, SAMPLE_BYTES)) ?? 'windows-1252')
+
+/**
+ * Order of HTML 13.2.3.2: byte order mark, Content-Type, declaration; then detection. Bytes above
+ * ASCII that are valid UTF-8 are nothing else, whatever a page that was converted declares.
+ */
 export function decode(body: Uint8Array, contentType: string | undefined): string {
   const transport = charsetOf(contentType)
+  // The sniffer lacks some charsets of the decoder, such as that of older Hebrew pages.
+  const header = transport && decoderOf(transport) ? transport : undefined
   const declared = getEncoding(body, {
-    ...(transport && decoderOf(transport) ? { transportLayerEncodingLabel: transport } : {}),
+    ...(header !== undefined && { transportLayerEncodingLabel: header }),
     defaultEncoding: 'x-user-defined',
   })
-  const label =
-    declared !== 'x-user-defined'
-      ? declared
-      : isUtf8(body)
-        ? 'utf-8'
-        : (detect(body.subarray(0, SAMPLE_BYTES)) ?? 'windows-1252')
+  const known = declared === 'x-user-defined' ? (header ?? detected(body)) : declared
+  const label = isUtf8(body) && !isAscii(body) ? 'utf-8' : known
   return (decoderOf(label) ?? new TextDecoder('windows-1252')).decode(body)
 }

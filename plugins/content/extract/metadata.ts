@@ -1,4 +1,5 @@
-import type { CheerioAPI } from 'cheerio/slim'
+import type { Cheerio, CheerioAPI } from 'cheerio/slim'
+import type { Element } from 'domhandler'
 import type { Article } from './article.ts'
 import { dateOf } from './dates.ts'
 import { type Fields, type LinkedArticle, linkedArticleOf, linkedObjectsOf } from './linked-data.ts'
@@ -60,9 +61,24 @@ function bareTitle(title: string, site: string): string {
   return title
 }
 
+/** URL of a site's first page, also without its host. */
+const SITE_ROOT = /^(?:(?:https?:)?\/\/[^/?#]+)?\/?$/i
+
+/** Returns true for the name of the site, which links to its first page as a whole. */
+function isMasthead(heading: Cheerio<Element>): boolean {
+  const link = heading.find('a[href]').first()
+  const href = link.attr('href')?.trim() ?? ''
+  return (
+    href !== '' &&
+    SITE_ROOT.test(href) &&
+    collapseSpaces(link.text()) === collapseSpaces(heading.text())
+  )
+}
+
 function titleOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: LinkedArticle): string {
   const headings = $('h1')
     .toArray()
+    .filter((heading) => !isMasthead($(heading)))
     .map((heading) => collapseSpaces($(heading).text()))
     .filter((text) => text !== '')
   const page = collapseSpaces($('title').first().text())

@@ -43,6 +43,19 @@ describe('document formats', () => {
     expect((await readAs(russian(old), 'text/html; charset=nonsense')).text).to.equal(RUSSIAN)
   })
 
+  it('are decoded as UTF-8 if they are that, whatever an older charset they declare', async () => {
+    const body = `<meta charset="gb2312"><title>x</title><p>${RUSSIAN}</p>`
+    expect((await readAs(body, 'text/html; charset=windows-1252')).text).to.equal(RUSSIAN)
+  })
+
+  it('are decoded from charsets of older Japanese and Hebrew pages', async () => {
+    const japanese = '<meta charset="iso-2022-jp"><title>x</title><p>\x1b$B$"$$$&\x1b(B</p>'
+    expect((await readAs(japanese, 'text/html')).text).to.equal('あいう')
+    const hebrew = Buffer.from(`<title>x</title><p>\xf9\xec\xe5\xed</p>`, 'latin1')
+    const read = await readAs(hebrew, 'text/html; charset=iso-8859-8-i')
+    expect(read.text).to.equal('שלום')
+  })
+
   it('are decoded by their byte order mark above all', async () => {
     const body = Buffer.from(`\ufeff<meta charset="windows-1251"><p>${RUSSIAN}</p>`, 'utf16le')
     expect((await readAs(body, 'text/html; charset=windows-1251')).text).to.equal(RUSSIAN)

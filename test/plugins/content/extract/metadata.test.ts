@@ -20,6 +20,19 @@ describe('page metadata', () => {
     })
   })
 
+  it('has the title of the article, not the name of the site that links to its first page', () => {
+    const head = '<title>Harbor news: Seven seals rescued</title>'
+    for (const href of ['/', 'https://harbor.example', '//harbor.example/']) {
+      const heading = `<h1><a href="${href}"><span>Harbor</span> news</a></h1>`
+      const html = `<html><head>${head}</head><body>${heading}<h1>Seven seals rescued</h1>`
+      expect(articleIn(`${html}${PARAGRAPHS}`).title).to.equal('Seven seals rescued')
+    }
+    const own = '<h1><a href="/2026/seals">Seven seals rescued</a></h1>'
+    expect(articleIn(`<html><head>${head}</head><body>${own}${PARAGRAPHS}`).title).to.equal(
+      'Seven seals rescued',
+    )
+  })
+
   it('is read from meta elements and the canonical link', () => {
     const head = `<link rel="canonical" href="/2026/harbour?a=1">
       <meta name="description" content=" Cracks in  two pillars ">
