@@ -16,6 +16,7 @@ import {
 import { directivesOf } from './directives.ts'
 import { type Article, type Document, ExtractionError } from './extract/article.ts'
 import { read } from './extract/index.ts'
+import { isMissingPageNotice } from './missing-page.ts'
 
 /** The article of a page, and how it was read. */
 export interface PageReading {
@@ -189,7 +190,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 function assertDelivered(status: number, headers: Headers): void {
   if (status >= 200 && status < 300) return
   if (status === 404 || status === 410) {
-    throw new Refusal('page_not_found', `The site has no such page: it answered ${status}.`)
+    throw missing(`it answered ${status}`)
   }
   const after = retryAfterSeconds(headers)
   throw new Failure(502, 'content_unavailable', `The site answered ${status}.`, {
@@ -197,6 +198,12 @@ function assertDelivered(status: number, headers: Headers): void {
     ...(after !== undefined && { retryAfterSeconds: after }),
   })
 }
+
+/** @param beforeScripts true if a browser may find a page in place of the notice */
+const missing = (why: string, beforeScripts = false): Refusal | Failure =>
+  beforeScripts
+    ? new Failure(502, 'content_empty', 'There is no page before scripts have run.')
+    : new Refusal('page_not_found', `The site has no such page: ${why}.`)
 
 /** Refuses redirects to another domain or to a page that is not for sale or costs more. */
 function resolveRedirect(pageRequest: PageRequest, url: string): string {
@@ -254,6 +261,7 @@ async function articleOf(
       const detail = 'The site asks for a sign-in instead of showing the page.'
       throw new Failure(502, 'content_unavailable', detail)
     }
+    if (isMissingPageNotice(article)) throw missing('it says so, with status 200', beforeScripts)
     if (article.text.trim() !== '') return { ...article, url: page.url }
   } catch (error) {
     if (error instanceof ExtractionError) throw new Failure(502, error.code, error.message)

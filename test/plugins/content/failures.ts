@@ -66,6 +66,7 @@ export function failures(fixture: ReturnType<typeof useOwner>, slugOf: () => str
     '/sneak': [502, 'content_redirected'],
     '/round': [502, 'content_redirected'],
     '/sign-in': [502, 'content_unavailable'],
+    '/soft-404': [404, 'page_not_found'],
     '/packed/bomb': [502, 'content_unreadable'],
   }
   /** Sentences about redirects, which name the target. */

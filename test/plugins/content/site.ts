@@ -137,6 +137,7 @@ export const pagesBeside = (canary: { readonly port: number }): Parameters<typeo
   '/app/fills': html(MEMORY_LEAK),
   '/app/heavy': html(HEAVY),
   '/app/missing': (_, response) => response.writeHead(404).end('<p>Nothing here</p>'),
+  '/soft-404': html('<h1>Oops! That page can’t be found.</h1><p>Try a search.</p>'),
   '/scripted/page': html(scriptedPage('late', 0)),
   '/scripted/template': html(
     scriptedPage('late', 0, '<p>Good evening, $(csi.user.name): $(csi.user.messages) are new.</p>'),
