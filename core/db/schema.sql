@@ -457,6 +457,7 @@ CREATE TABLE hub.domain (
   doubtful_url text,
   doubtful_confidence real,
   doubtful_at timestamp with time zone,
+  noticed_at timestamp with time zone,
   CONSTRAINT domain_pkey PRIMARY KEY (id),
   CONSTRAINT domain_check CHECK (((origin = ('https://'::text || host)) OR (origin = ('http://'::text || host)))),
   CONSTRAINT domain_check1 CHECK (((state <> 'verified'::text) OR (num_nulls(slug, sold_as, method, proven_at, next_check_at) = 0))),
@@ -964,7 +965,7 @@ CREATE TABLE hub.mail (
   next_at timestamp with time zone DEFAULT now() NOT NULL,
   attempts smallint DEFAULT 0 NOT NULL,
   CONSTRAINT mail_pkey PRIMARY KEY (id),
-  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text, 'rate-decided'::text, 'incident'::text, 'low-balance'::text])))
+  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text, 'rate-decided'::text, 'incident'::text, 'low-balance'::text, 'domain-proof'::text])))
 );
 CREATE INDEX mail_due ON hub.mail USING btree (next_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.mail TO hub_app;

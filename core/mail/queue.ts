@@ -15,9 +15,10 @@ export interface MailRequest {
     | 'rate-decided'
     | 'incident'
     | 'low-balance'
+    | 'domain-proof'
   /** Single address. */
   readonly recipient: string
-  /** Id of the subject: sign-in link, payout, provider, notice, request, update or fall. */
+  /** Id of the subject: sign-in link, payout, provider, notice, request, update, fall or domain. */
   readonly subject: string
   /** Time after which the mail is useless and no longer sent. */
   readonly expires: Date

@@ -164,3 +164,31 @@ export const lowBalanceMail = (
   ].join('\n'),
   unsubscribe,
 })
+
+/** Domain whose proof is missing. */
+export interface DomainProofDetails {
+  readonly domain: string
+  /** End of sales; undefined if they have ended. */
+  readonly expiresAt: Date | undefined
+  readonly page: string
+}
+
+export const domainProofMail = (
+  to: string,
+  host: string,
+  { domain, expiresAt, page }: DomainProofDetails,
+): Mail => ({
+  to,
+  subject: expiresAt
+    ? `Proof of ${domain} is missing at ${host}`
+    : `${domain} is no longer sold at ${host}`,
+  text: [
+    `We no longer find the token that proves that you own ${domain}.`,
+    expiresAt
+      ? `Publish it again before ${expiresAt.toISOString()}: then its pages stop being sold.`
+      : 'Its pages are no longer sold. Publish it again, and verify the domain.',
+    '',
+    `Token, and where to publish it: ${page}`,
+    '',
+  ].join('\n'),
+})

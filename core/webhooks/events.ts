@@ -10,6 +10,8 @@ export const EVENTS = {
   'payment.resolved': 'The outcome of an open payment is known.',
   'listing.changed': 'The state or content of one of your listings changed.',
   'domain.low_confidence': 'A page of one of your domains was read with low confidence.',
+  'domain.proof_missing': 'The proof of one of your domains is missing: sales end at `expires_at`.',
+  'domain.expired': 'The pages of one of your domains are no longer sold: its proof was missing.',
   'rate.decided': 'Your request for a higher rate limit was granted or refused.',
   'payout.sent': 'A payout to you was sent and is final on chain.',
   'payout.failed': 'A payout was not sent; its amount is back in your payable balance.',

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Pool } from 'pg'
+import { composeDomainProofMail } from '../../core/catalog/domains/proof-notice.ts'
 import { composeIncidentMail } from '../../core/catalog/services/incident-mail.ts'
 import type { Config } from '../../core/config.ts'
 import { composeExpiryMail } from '../../core/finance/expire-credits.ts'
@@ -54,6 +55,8 @@ export function openMailing(options: {
       if (template === 'incident') return composeIncidentMail(pool, recipient, subject, baseUrl())
       if (template === 'low-balance')
         return composeLowBalanceMail(pool, recipient, subject, baseUrl())
+      if (template === 'domain-proof')
+        return composeDomainProofMail(pool, recipient, subject, baseUrl())
       if (template === 'rate-decided') return composeRateMail(pool, recipient, subject, baseUrl())
       if (template !== 'sign-in')
         return composePayoutMail(pool, template, recipient, subject, baseUrl())

@@ -11,6 +11,8 @@ import {
 } from '../listings/find-proof.ts'
 import { type OwnershipDeps, proofTokens } from '../listings/ownership.ts'
 import { isReserved } from '../services/declaration.ts'
+import { notifyMissingProof } from './proof-notice.ts'
+import { ACT_HOURS, EXPIRY_HOURS, NOTICE_HOURS, RECHECK_HOURS, RETRY_HOURS } from './proof-times.ts'
 import { DOMAIN_COLUMNS, type Domain, findDomain, lockHost } from './store.ts'
 
 /** Family and category of services that sell a domain's pages. */
@@ -18,11 +20,6 @@ const CONTENT = 'content'
 
 /** Minimum interval between checks of one host, over all principals. */
 const ATTEMPT_INTERVAL_SECONDS = 5
-/** A proof is rechecked after a day; a missing one every hour, until it expires after 3 days. */
-const RECHECK_HOURS = 24
-const RETRY_HOURS = 1
-const GRACE_DAYS = 3
-const HOUR_MS = 3_600_000
 const BATCH = 20
 
 /** Returns the token that a domain's owner publishes. */
@@ -67,17 +64,6 @@ function notProven(missing: readonly MissingProof[]): Fault {
   return new Fault('domain_not_proven', detail, { extras: { missing } })
 }
 
-/**
- * Returns when a verified domain loses its proof, if the last check did not find it: the next one
- * is then due later than a day after the proof.
- */
-export function proofExpiry({ state, provenAt, nextCheckAt }: Domain): Date | undefined {
-  if (state !== 'verified' || !provenAt || !nextCheckAt) return undefined
-  const hours = (nextCheckAt.getTime() - provenAt.getTime()) / HOUR_MS
-  if (hours < RECHECK_HOURS + RETRY_HOURS / 2) return undefined
-  return new Date(provenAt.getTime() + GRACE_DAYS * 24 * HOUR_MS)
-}
-
 /** Assigns a host, with its slug, to the owner who has proven it. */
 async function assignHost(
   client: PoolClient,
@@ -96,7 +82,7 @@ async function assignHost(
   const slug = domain.slug ?? previous?.slug ?? (await claimSlug(client, domain))
   const { rows } = await client.query<Domain>(
     `UPDATE hub.domain SET state = 'verified', slug = $2, sold_as = $2, method = $3,
-       token_version = $4, proven_at = now(),
+       token_version = $4, proven_at = now(), noticed_at = NULL,
        next_check_at = now() + interval '${RECHECK_HOURS} hours'
      WHERE id = $1 AND state <> 'deleted' RETURNING ${DOMAIN_COLUMNS}`,
     [id, slug, method, version],
@@ -136,8 +122,8 @@ function slugCandidates(host: string): readonly string[] {
 }
 
 /**
- * Rechecks the proofs that are due. A proof that is missing for three days expires; the pages are
- * then not sold until the domain is verified again.
+ * Rechecks the proofs that are due. The owner is told of a missing one, which expires three days
+ * after it was last seen; the pages are then not sold until the domain is verified again.
  * @returns slugs that are no longer sold
  */
 export async function recheckDomains(deps: OwnershipDeps): Promise<readonly string[]> {
@@ -154,24 +140,37 @@ export async function recheckDomains(deps: OwnershipDeps): Promise<readonly stri
 
 async function recheck(deps: OwnershipDeps, domain: Domain): Promise<string | undefined> {
   const { proof } = await findProof(deps, domain.origin, tokensOf(deps, domain))
-  const { rows } = await recordCheck(deps.pool, domain.id, proof)
-  return rows[0]?.state === 'expired' && domain.slug !== null ? domain.slug : undefined
+  if (proof) await recordProof(deps.pool, domain.id, proof)
+  else if ((await recordMissing(deps.pool, domain.id)) === 'expired')
+    return domain.slug ?? undefined
+  return undefined
 }
 
 const tokensOf = ({ proofKeys }: OwnershipDeps, { owner, host }: Domain) =>
   proofTokens(proofKeys, owner, host)
 
-const recordCheck = (pool: Pool, id: string, proof: FoundProof | undefined) =>
-  proof
-    ? pool.query<{ state: string }>(
-        `UPDATE hub.domain SET method = $2, token_version = $3, proven_at = now(),
-           next_check_at = now() + interval '${RECHECK_HOURS} hours'
-         WHERE id = $1 AND state = 'verified' RETURNING state`,
-        [id, proof.method, proof.version],
-      )
-    : pool.query<{ state: string }>(
-        `UPDATE hub.domain SET state = 'expired', next_check_at = NULL
-         WHERE id = $1 AND state = 'verified' AND proven_at < now() - interval '${GRACE_DAYS} days'
-         RETURNING state`,
-        [id],
-      )
+const recordProof = (pool: Pool, id: string, { method, version }: FoundProof) =>
+  pool.query(
+    `UPDATE hub.domain SET method = $2, token_version = $3, proven_at = now(), noticed_at = NULL,
+       next_check_at = now() + interval '${RECHECK_HOURS} hours'
+     WHERE id = $1 AND state = 'verified'`,
+    [id, method, version],
+  )
+
+/** Notifies the owner once in time, and again when the proof expires. */
+const recordMissing = (pool: Pool, id: string): Promise<Domain['state'] | undefined> =>
+  inTransaction(pool, async (client) => {
+    const { rows } = await client.query<Domain>(
+      `UPDATE hub.domain SET noticed_at = coalesce(noticed_at, now()),
+         state = CASE WHEN noticed_at IS NULL THEN state ELSE 'expired' END,
+         next_check_at = CASE WHEN noticed_at IS NULL THEN next_check_at END
+       WHERE id = $1 AND state = 'verified' AND CASE WHEN noticed_at IS NULL
+         THEN proven_at < now() - interval '${NOTICE_HOURS} hours'
+         ELSE proven_at < now() - interval '${EXPIRY_HOURS} hours'
+           AND noticed_at < now() - interval '${ACT_HOURS} hours' END
+       RETURNING ${DOMAIN_COLUMNS}`,
+      [id],
+    )
+    if (rows[0]) await notifyMissingProof(client, rows[0])
+    return rows[0]?.state
+  })

@@ -30,11 +30,14 @@ export interface Domain {
   readonly createdAt: Date
   readonly provenAt: Date | null
   readonly nextCheckAt: Date | null
+  /** Time at which the owner was told that the proof is missing; null if it is not. */
+  readonly noticedAt: Date | null
 }
 
 export const DOMAIN_COLUMNS = `id, host, origin, owner, provider, slug, sold_as AS "soldAs",
   name, summary, state, selling, method,
-  created_at AS "createdAt", proven_at AS "provenAt", next_check_at AS "nextCheckAt"`
+  created_at AS "createdAt", proven_at AS "provenAt", next_check_at AS "nextCheckAt",
+  noticed_at AS "noticedAt"`
 
 export interface NewDomain {
   readonly origin: string

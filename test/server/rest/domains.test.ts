@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { recheckDomains } from '../../../core/catalog/domains/proof.ts'
-import { singleKey } from '../../../core/secret-keys/purpose-keys.ts'
 import { type Body, HOST, html, useOwner } from '../../plugins/content/fixture.ts'
 
 describe('owners of domains', () => {
@@ -217,37 +215,6 @@ describe('owners of domains', () => {
     expect(service['provider']).to.equal(body['provider'])
     shows(tokenOf(mine))
     expect((await verify(mine['domain_id'])).body).to.include({ slug: 'the-owner' })
-  })
-
-  it('lose a domain if the proof is missing for three days', async () => {
-    const mine = await register()
-    const { admin } = fixture.hub.database
-    const { egress, pool } = fixture.hub.hub
-    const proofKeys = singleKey(Buffer.alloc(32))
-    const due = (days: number) =>
-      admin.query(
-        `UPDATE hub.domain SET next_check_at = now(), proven_at = now() - make_interval(days => $1)
-         WHERE state = 'verified'`,
-        [days],
-      )
-    const recheck = () => recheckDomains({ pool, egress, proofKeys, resolveTxt: async () => [] })
-    shows('nothing')
-    await due(2)
-    expect(await recheck()).to.deep.equal([])
-    const { state, proof } = await stateOf(mine['domain_id'])
-    expect(state).to.equal('verified')
-    const { proven_at: at, expires_at: end } = proof as Record<string, string>
-    expect(Date.parse(end!) - Date.parse(at!), 'says until when').to.equal(3 * 86_400_000)
-    await due(4)
-    expect(await recheck()).to.include('the-owner')
-    await fixture.hub.hub.catalog.refresh('the-owner')
-    expect(await stateOf(mine['domain_id'])).to.include({ state: 'expired' })
-    expect(await listed('the-owner')).to.equal(false)
-    shows(tokenOf(mine))
-    const { body: again } = await verify(mine['domain_id'])
-    expect(again).to.include({ state: 'verified' })
-    expect((again['proof'] as Body)['expires_at'], 'found again').to.equal(null)
-    expect(await listed('the-owner')).to.equal(true)
   })
 
   it('can check the proof at most every five seconds', async () => {

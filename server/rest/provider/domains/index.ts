@@ -3,7 +3,8 @@ import {
   type DoubtfulPage,
   findDoubtfulPage,
 } from '../../../../core/catalog/domains/low-confidence.ts'
-import { domainToken, proofExpiry, verifyDomain } from '../../../../core/catalog/domains/proof.ts'
+import { domainToken, verifyDomain } from '../../../../core/catalog/domains/proof.ts'
+import { proofExpiry } from '../../../../core/catalog/domains/proof-times.ts'
 import {
   changeDomain,
   type Domain,
