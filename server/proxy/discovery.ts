@@ -11,7 +11,7 @@ import {
   type RequestInput,
   splitInput,
 } from '../../core/catalog/services/request-input.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { memoizeByObject } from '../../core/runtime/cache.ts'
 import { exampleOf } from '../../core/testing/example.ts'
 
@@ -59,7 +59,10 @@ function declare(
   output: object,
   sampled = schema,
 ): JsonObject {
-  const example = (of: object) => exampleOf(of) as Record<string, unknown>
+  const example = (of: object): JsonObject => {
+    const made = exampleOf(of)
+    return isJsonObject(made) ? made : {} // the example of a schema that admits no object
+  }
   const hasPath = path.includes('{')
   const { bazaar } = declareDiscoveryExtension({
     ...(schema.body

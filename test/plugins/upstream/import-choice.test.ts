@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { readOpenApi } from '../../../core/catalog/upstreams/openapi/read.ts'
+import { ask } from '../../support/ask.ts'
 import { type Body, useUpstream } from './fixture.ts'
 
 describe('an OpenAPI document that is reduced or changed by its owner', () => {
@@ -123,5 +124,39 @@ describe('an OpenAPI document that is reduced or changed by its owner', () => {
       })
     expect((await put({ encoding })).status).to.equal(200)
     expect((await put({})).status, 'without a style').to.equal(422)
+  })
+})
+
+describe('an imported API whose schemas have alternatives', () => {
+  const world = useUpstream()
+
+  it('is offered to callers without a key, with an example of the path', async () => {
+    const body = (schema: object) => ({ content: { 'application/json': { schema } } })
+    const text = { type: 'string' }
+    const optional = { type: 'object', properties: { key: text }, required: ['key'] }
+    const either = { oneOf: [{ ...optional }, { type: 'array', items: text }] }
+    const never = { type: 'object', properties: {}, allOf: [{ type: 'string' }] }
+    const put = (schema: object) => ({ put: { requestBody: body(schema), responses: {} } })
+    const openapi = JSON.stringify({
+      openapi: '3.0.3',
+      servers: [{ url: world.origin }],
+      paths: { '/a/{id}': put(optional), '/b/{id}': put(either), '/c/{id}': put(never) },
+    })
+    const order = { slug: 'either', openapi, price_microdollars: 500 }
+    const made = await world.send('POST', '/v1/provider/services/import', order)
+    expect(made.status, made.text).to.equal(201)
+    await world.act('either', 'activate', { waive_tests: true })
+    for (const path of ['/a/1', '/b/1', '/c/1']) {
+      const {
+        status,
+        headers,
+        text: told,
+      } = await ask(world.hub.url, `/proxy/either${path}`, {
+        method: 'PUT',
+        body: {},
+      })
+      expect(status, told).to.equal(402)
+      expect(headers).to.include.keys('payment-required')
+    }
   })
 })
