@@ -27,9 +27,9 @@ type Import = ImportResult & { readonly wallSeconds: number }
 export async function discovery(): Promise<Report> {
   let rows = SMALL
   const server = createServer(({ url }, response) => {
-    const asked = new URL(url ?? '', 'http://x').searchParams
-    const limit = Math.min(PAGE_MAX, Number(asked.get('limit')))
-    const offset = Number(asked.get('offset'))
+    const params = new URL(url ?? '', 'http://x').searchParams
+    const limit = Math.min(PAGE_MAX, Number(params.get('limit')))
+    const offset = Number(params.get('offset'))
     const count = Math.max(0, Math.min(limit, rows - offset))
     const items = Array.from({ length: count }, (_, n) => rowAt(offset + n))
     response.end(JSON.stringify({ items, pagination: { limit, offset, total: rows } }))

@@ -96,10 +96,13 @@ async function get(url: string, token: string) {
     cookie: `hub_session=${token}`,
     'x-forwarded-for': `10.${(n >> 16) & 255}.${(n >> 8) & 255}.1`,
   }
-  const { statusCode, body, headers: told } = await request(url, { headers })
+  const { statusCode, body, headers: responseHeaders } = await request(url, { headers })
   const bytes = Buffer.from(await body.arrayBuffer())
   if (statusCode !== 200) throw new Error(`${url}: ${statusCode} ${bytes.toString().slice(0, 300)}`)
-  return { bytes, text: told['content-encoding'] === 'br' ? brotliDecompressSync(bytes) : bytes }
+  return {
+    bytes,
+    text: responseHeaders['content-encoding'] === 'br' ? brotliDecompressSync(bytes) : bytes,
+  }
 }
 
 async function look(url: string, token: string, paths: Paths): Promise<readonly Seen[]> {

@@ -77,8 +77,8 @@ describe('A136 the event loop of a hub', function () {
     for (let attempt = 0; ; attempt++) {
       const headers = { authorization: `Bearer ${probes[reads++ % probes.length]!}` }
       try {
-        const asked = { method: 'GET', path: '/proxy/slow/turn', headers }
-        const { statusCode, body } = await pool.request(asked)
+        const request = { method: 'GET', path: '/proxy/slow/turn', headers }
+        const { statusCode, body } = await pool.request(request)
         if (statusCode === 200) return (await body.json()) as { ms: number; rss: number }
         await body.dump()
         throw new Error(`status ${statusCode}`)

@@ -156,16 +156,16 @@ async function ask(
       text.replace(name, () => encodeURIComponent(known.name(pathParameters[i]!).toWellFormed())),
     path,
   )
-  const asked = new URL(place, url)
-  for (const [name, value] of Object.entries(query)) asked.searchParams.set(name, value)
-  const answer = await request(asked, {
+  const target = new URL(place, url)
+  for (const [name, value] of Object.entries(query)) target.searchParams.set(name, value)
+  const answer = await request(target, {
     method: method.toUpperCase() as 'GET',
     signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     reset: true, // a stored connection may close just before it is used
     headers: {
       // A different network per request, so that rate limits do not apply.
       'x-forwarded-for': `10.${network >> 8}.${network & 255}.1`,
-      ...credentialsOf(key, asked.origin),
+      ...credentialsOf(key, target.origin),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     body: body === undefined ? null : JSON.stringify(body),

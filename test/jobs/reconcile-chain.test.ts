@@ -61,8 +61,8 @@ describe('the chain reconciliation job', () => {
     expect(paused?.reason).to.match(/^Exception \d+: \$0\.001234 was sent to 0x0+dead; no/)
     const { body } = await buyWeather(hub(), ada.apiKey)
     expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
-    const { body: told } = await admin.ask(hub(), 'outgoing')
-    expect(told).to.include({ paused: true, author: 'reconciliation' })
+    const { body: payments } = await admin.ask(hub(), 'outgoing')
+    expect(payments).to.include({ paused: true, author: 'reconciliation' })
     expect(hub().logged()).to.match(/payments to sellers are paused: `npm run payments -- resume`/)
   })
 

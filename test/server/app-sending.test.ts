@@ -34,7 +34,7 @@ describe('the application, as it sends and is left', () => {
       socket.destroy()
       await eventually(() => app.logged.join('').includes('"status":499'))
       expect(app.logged.join('')).not.to.include('"level":50')
-      expect(app.asked).to.deep.equal([])
+      expect(app.requests).to.deep.equal([])
     })
   }
 

@@ -21,8 +21,8 @@ describe('the application', () => {
     for (const [url, [slug, path]] of Object.entries(read)) {
       it(url, async () => {
         expect((await ask({ path: url })).status).to.equal(200)
-        expect(app.asked).to.have.length(1)
-        expect(app.asked[0]).to.include({ slug, path })
+        expect(app.requests).to.have.length(1)
+        expect(app.requests[0]).to.include({ slug, path })
       })
     }
   })
@@ -40,7 +40,7 @@ describe('the application', () => {
         const { status, json } = await ask({ path: url })
         expect(status).to.equal(400)
         expect(json).to.include({ code: 'malformed_path' })
-        expect(app.asked).to.deep.equal([])
+        expect(app.requests).to.deep.equal([])
       })
     }
   })
@@ -54,7 +54,7 @@ describe('the application', () => {
       'X-Request-Id': 'my-request-1',
     }
     await ask({ path: '/proxy/echo/say?a=1&b=2&b=3', headers, body: '{"c": 4}' })
-    expect(app.asked[0]).to.deep.include({
+    expect(app.requests[0]).to.deep.include({
       requestId: 'my-request-1',
       method: 'POST',
       body: { c: 4 },
@@ -62,8 +62,8 @@ describe('the application', () => {
       payment: 'y',
       maxPrice: 5_000n,
     })
-    expect(app.asked[0]!.url()).to.equal('https://hub.example/proxy/echo/say')
-    expect({ ...app.asked[0]!.query }).to.deep.equal({ a: '1', b: ['2', '3'] })
+    expect(app.requests[0]!.url()).to.equal('https://hub.example/proxy/echo/say')
+    expect({ ...app.requests[0]!.query }).to.deep.equal({ a: '1', b: ['2', '3'] })
   })
 
   for (const name of ['Authorization', 'Payment-Signature', 'X-Max-Price']) {
@@ -71,7 +71,7 @@ describe('the application', () => {
       const { status, json } = await ask({ path: '/proxy/echo/a', headers: { [name]: ['1', '2'] } })
       expect(status).to.equal(400)
       expect(json).to.include({ code: 'duplicate_header' })
-      expect(app.asked).to.deep.equal([])
+      expect(app.requests).to.deep.equal([])
     })
   }
 

@@ -58,7 +58,7 @@ class BareApp {
   call!: () => Promise<HttpResponse>
   /** Stream that `/v1/download` sends. */
   flow!: ResponseStream
-  asked!: CallRequest[]
+  requests!: CallRequest[]
   logged!: string[]
   latest: IncomingMessage | undefined
   listening!: Listening
@@ -69,7 +69,7 @@ class BareApp {
   forget(): void {
     this.call = async () => ({ status: 200, headers: {}, body: {} })
     this.flow = new ResponseStream()
-    this.asked = []
+    this.requests = []
     this.logged = []
     this.latest = undefined
   }
@@ -90,7 +90,7 @@ export function bareApp(): BareApp {
       cliCommand: () => 'hub',
       web: (_, next) => next(),
       call: (request) => {
-        app.asked.push(request)
+        app.requests.push(request)
         return app.call()
       },
       pool,

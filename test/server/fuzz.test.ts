@@ -65,9 +65,9 @@ describe('the fuzzer', () => {
           const body: unknown = JSON.parse(Buffer.concat(chunks as Buffer[]).toString())
           const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
           const name = isObject ? (body as Record<string, unknown>)['name'] : undefined
-          const [status, told] = plant(name)
+          const [status, problem] = plant(name)
           response.writeHead(status, { 'content-type': 'application/json' })
-          response.end(JSON.stringify(told))
+          response.end(JSON.stringify(problem))
         })
         try {
           const { faults } = await fuzz({

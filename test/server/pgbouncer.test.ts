@@ -69,14 +69,14 @@ describe('a hub behind PgBouncer in transaction mode', function () {
         body: { words: `word ${n}` },
         headers: { 'idempotency-key': `key-${n % 50}` },
       })
-    const told = await Promise.all(Array.from({ length: 50 }, (_, n) => call(n)))
-    expect(told.filter(({ status }) => status !== 200)).to.deep.equal([])
+    const responses = await Promise.all(Array.from({ length: 50 }, (_, n) => call(n)))
+    expect(responses.filter(({ status }) => status !== 200)).to.deep.equal([])
     const again = await call(7)
     expect([again.status, again.headers['idempotency-replayed']]).to.deep.equal([200, 'true'])
     expect(await hub.balance(ada.keyId)).to.equal(usd('4.995'))
     const { headers } = await ask(hub.url, '/v1/credits/balance', { key: ada.apiKey })
-    const asked = 2 + 51 + 1 // the purchase counts as two, this as one
-    expect(headers['x-ratelimit-remaining']).to.equal(String(1_000 - asked))
+    const queryCount = 2 + 51 + 1 // the purchase counts as two, this as one
+    expect(headers['x-ratelimit-remaining']).to.equal(String(1_000 - queryCount))
   })
 
   it('buys from sellers outside', async () => {

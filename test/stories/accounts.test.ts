@@ -33,9 +33,11 @@ describe('an account', () => {
 
   async function challengeFor(person: Person, { account }: Wallet) {
     const wallet_address = account.address
-    const told = await post(person, '/v1/account/wallets/challenge', { wallet_address })
-    expect(told.status, told.text).to.equal(201)
-    return told.body as { nonce: string; message: string }
+    const { status, body, text } = await post(person, '/v1/account/wallets/challenge', {
+      wallet_address,
+    })
+    expect(status, text).to.equal(201)
+    return body as { nonce: string; message: string }
   }
   async function link(person: Person, wallet: Wallet): Promise<ApiResponse> {
     const { nonce, message } = await challengeFor(person, wallet)
@@ -49,8 +51,11 @@ describe('an account', () => {
     const keyId = String(body['key_id'])
     await hub().credit(keyId, usd('1'))
     const key = String(body['api_key'])
-    const said = await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
-    expect([said.status, said.headers['x-charged-microdollars']]).to.deep.equal([200, '100'])
+    const response = await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
+    expect([response.status, response.headers['x-charged-microdollars']]).to.deep.equal([
+      200,
+      '100',
+    ])
     const [shown] = (await keysOf(ada)).filter(({ key_id }) => key_id === keyId)
     expect(shown).to.include({ name: 'desk', wallet_address: null, balance_microdollars: 999_900 })
     const { body: wallet } = await ask(hub().url, '/v1/wallet/balance', { key })
@@ -71,8 +76,8 @@ describe('an account', () => {
       ['POST', `/v1/keys/${id}/freeze`, { reason: 'mine' }],
       ['POST', '/v1/keys', { parent: id }],
     ] as const) {
-      const told = await bob.ask(path, { method, ...(order && { body: order }) })
-      expectProblem(told, 404, 'not_found')
+      const response = await bob.ask(path, { method, ...(order && { body: order }) })
+      expectProblem(response, 404, 'not_found')
     }
     const rotated = await post(ada, `/v1/keys/${id}/rotate`)
     expect(rotated.body).to.have.property('api_key').that.is.not.equal(body['api_key'])
@@ -127,8 +132,8 @@ describe('an account', () => {
     const renamed = { method: 'PATCH', body: { name: 'of the wallet' } }
     expect((await ada.ask(`/v1/keys/${wallet.keyId}`, renamed)).status).to.equal(200)
     expectProblem(await bob.ask(`/v1/keys/${wallet.keyId}`, renamed), 404, 'not_found')
-    const told = await ada.ask('/v1/account')
-    const wallets = told.body['wallets'] as Key[]
+    const { body } = await ada.ask('/v1/account')
+    const wallets = body['wallets'] as Key[]
     expect(wallets.map(({ wallet_address }) => wallet_address)).to.include(wallet.account.address)
   })
 
@@ -155,16 +160,16 @@ describe('an account', () => {
     const send = (person: Person, body: object) => post(person, '/v1/account/wallets', body)
     expectProblem(await send(ada, { nonce, signature: wrong }), 401, 'invalid_signature')
     expectProblem(await send(bob, { nonce, signature: right }), 400, 'nonce_unknown')
-    const { body: asked } = await ask(hub().url, '/v1/register/challenge')
-    const registering = await wallet.account.signMessage({ message: String(asked['message']) })
-    const registration = { nonce: asked['nonce'], signature: registering }
+    const { body: challenge } = await ask(hub().url, '/v1/register/challenge')
+    const registering = await wallet.account.signMessage({ message: String(challenge['message']) })
+    const registration = { nonce: challenge['nonce'], signature: registering }
     expectProblem(await send(ada, registration), 400, 'nonce_unknown')
     const reverse = { nonce, signature: right, wallet_address: wallet.account.address }
     expectProblem(await ask(hub().url, '/v1/register', { body: reverse }), 400, 'nonce_unknown')
-    const told = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, () => send(ada, { nonce, signature: right })),
     )
-    const statuses = told.map(({ status }) => status).toSorted((a, b) => a - b)
+    const statuses = responses.map(({ status }) => status).toSorted((a, b) => a - b)
     expect(statuses).to.deep.equal([201, ...Array.from({ length: 9 }, () => 409)])
   })
 })

@@ -81,14 +81,14 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
       signatureAgent: 'https://a.example',
     })
     const { method, url, headers } = await client.sign(new Request('https://hub.example/x?y=1'))
-    const asked: string[] = []
+    const urls: string[] = []
     const verifier = new AgentVerifier({
       pool: hub().database.pool,
       clock: systemClock,
       log: createLog('silent'),
       http: {
         request: async (request) => {
-          asked.push(request.url)
+          urls.push(request.url)
           return {
             status: 200,
             headers: {},
@@ -100,7 +100,7 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
     const message = { method, url, headers: Object.fromEntries(headers) }
     expect(await verifier.verify(message, 'ada')).to.deep.equal({ agent: 'a.example' })
     expect(await verifier.verify(message, 'ada')).to.deep.equal({ problem: 'nonce_used' })
-    expect(asked).to.deep.equal([`https://a.example${DIRECTORY}`])
+    expect(urls).to.deep.equal([`https://a.example${DIRECTORY}`])
   })
 
   it('is named by MCP too', async () => {
@@ -178,8 +178,8 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
         signature: sign()['signature']!,
       }
       for (const [name, value] of Object.entries(others)) {
-        const told = await call({ ...headers, [name]: value })
-        unverified(told, 'signature_invalid', name)
+        const response = await call({ ...headers, [name]: value })
+        unverified(response, 'signature_invalid', name)
       }
       expect(agentOf(await call(headers)), 'its nonce was not used up').to.equal(AGENT)
     })
@@ -252,9 +252,9 @@ describe('an agent that signs its requests (Web Bot Auth)', () => {
     await eventually(() => SILENT.some((name) => reads(name).length > 0))
     sites.at(LATE, paths({ [DIRECTORY]: directory(key) }))
     expect(agentOf(await call(sign({ agent: `"http://${LATE}"` })))).to.equal(LATE)
-    const told = (await Promise.all(flood)).map(problemOf)
-    expect(told.filter((problem) => problem === 'key_unknown')).to.have.length(2)
-    expect(told.filter((problem) => problem === 'unavailable')).to.have.length(38)
+    const problems = (await Promise.all(flood)).map(problemOf)
+    expect(problems.filter((problem) => problem === 'key_unknown')).to.have.length(2)
+    expect(problems.filter((problem) => problem === 'unavailable')).to.have.length(38)
   })
 
   it('pays the same as everyone if its signature is not verified', async () => {

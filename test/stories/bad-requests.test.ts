@@ -18,14 +18,14 @@ describe('a hundred bad requests of one caller', () => {
   before(async () => {
     const rules = [{ path: '/**', price_microdollars: 1_000, fast: true, max_age_seconds: 0 }]
     const page = await world.sell(rules, { '/': html(article('A page', TEXT)) })
-    const told = await world.send('POST', '/v1/provider/services', {
+    const { status, text } = await world.send('POST', '/v1/provider/services', {
       slug: 'acme-numbers',
       name: 'Acme',
       category: 'data',
       summary: 'Numbers in use.',
       base_url: origin,
     })
-    expect(told.status, told.text).to.equal(201)
+    expect(status, text).to.equal(201)
     const endpoint = { method: 'POST', path: '/find', summary: 'Finds.', passes: [404] }
     await world.send('PUT', '/v1/provider/services/acme-numbers/endpoints', {
       endpoints: [{ ...endpoint, price_microdollars: 1_000 }],
@@ -44,13 +44,15 @@ describe('a hundred bad requests of one caller', () => {
     })
   const figures = async () => {
     await world.hub.database.admin.query('SELECT hub.refresh_service_signals()')
-    const told = await Promise.all(slugs.map((slug) => ask(world.hub.url, `/v1/services/${slug}`)))
+    const responses = await Promise.all(
+      slugs.map((slug) => ask(world.hub.url, `/v1/services/${slug}`)),
+    )
     const { rows } = await world.hub.database.admin.query<{ calls: number; delivered: number }>(
       `SELECT calls, delivered FROM hub.search_document WHERE kind = 'native' AND id = ANY ($1)`,
       [slugs],
     )
     const successful = rows.map(({ calls, delivered }) => calls > 0 && calls === delivered)
-    return [...told.map(({ body }) => body['uptime_percentage']), ...successful]
+    return [...responses.map(({ body }) => body['uptime_percentage']), ...successful]
   }
 
   it('changes neither the uptime nor the success rate of plugin, API and page', async () => {
@@ -60,12 +62,12 @@ describe('a hundred bad requests of one caller', () => {
     const balance = () => world.hub.balance(world.reader.keyId)
     const before = await balance()
     for (let i = 0; i < 100; i++) {
-      const told = await Promise.all([
+      const responses = await Promise.all([
         send(analysis, '/sentiment', { text: '' }),
         send(acme, '/find', {}),
         send(page, `/fetch?url=http://${HOST}/nowhere-${i}`),
       ])
-      expect(told.map(({ status }) => status)).to.deep.equal([422, 404, 404])
+      expect(responses.map(({ status }) => status)).to.deep.equal([422, 404, 404])
     }
     expect(await balance(), 'none was charged').to.equal(before)
     await eventually(async () => {

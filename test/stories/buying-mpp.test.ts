@@ -71,16 +71,16 @@ describe('a purchase from a seller that takes MPP alone', () => {
   })
 
   it('is limited by the maximum of its caller, before anything is signed', async () => {
-    const told = await buy({ max_price_microdollars: Number(PRICE) - 1 })
-    expect([told.status, told.body['code']]).to.deep.equal([402, 'price_exceeds_max'])
+    const { status, body } = await buy({ max_price_microdollars: Number(PRICE) - 1 })
+    expect([status, body['code']]).to.deep.equal([402, 'price_exceeds_max'])
     expect(seller.requests.every(({ authorization }) => authorization === undefined)).to.equal(true)
     expect(await spent()).to.equal(0n)
   })
 
   it('never replaces the Authorization of the request', async () => {
-    const told = await buy({ headers: { authorization: 'Bearer of-the-caller' } })
-    expect([told.status, told.body['code']]).to.deep.equal([502, 'upstream_payment_terms'])
-    expect(told.body['detail']).to.include('Authorization')
+    const { status, body } = await buy({ headers: { authorization: 'Bearer of-the-caller' } })
+    expect([status, body['code']]).to.deep.equal([502, 'upstream_payment_terms'])
+    expect(body['detail']).to.include('Authorization')
     expect(seller.requests.map(({ authorization }) => authorization)).to.deep.equal([
       'Bearer of-the-caller',
     ])
@@ -90,9 +90,9 @@ describe('a purchase from a seller that takes MPP alone', () => {
   it('is made once for an Idempotency-Key', async () => {
     const name = { 'idempotency-key': randomBytes(8).toString('hex') }
     const before = await received()
-    const told = await buy({}, name)
+    const { text } = await buy({}, name)
     const again = await buy({}, name)
-    expect(again.text).to.equal(told.text)
+    expect(again.text).to.equal(text)
     expect(again.headers).to.include({ 'idempotency-replayed': 'true' })
     expect([await spent(), (await received()) - before]).to.deep.equal([PRICE, PRICE])
   })
@@ -154,12 +154,12 @@ describe('a purchase from a seller that takes MPP alone', () => {
   })
 
   it('is listed as payable', async () => {
-    const told = await ask(hub().url, '/v1/listings/validate', {
+    const { text } = await ask(hub().url, '/v1/listings/validate', {
       key: ada.apiKey,
       body: { url: `http://${HOST}/work`, method: 'POST' },
     })
-    expect(told.text).to.include('MPP (scheme Payment, method evm).')
-    expect(told.text).not.to.include('cannot pay it')
+    expect(text).to.include('MPP (scheme Payment, method evm).')
+    expect(text).not.to.include('cannot pay it')
   })
 
   it('A306 is refunded when the chain shows that a receipt was forged', async () => {

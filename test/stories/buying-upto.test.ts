@@ -94,16 +94,16 @@ describe('a purchase from a seller at a metered price (scheme upto)', () => {
   })
 
   it('is limited by the maximum of its caller, before anything is signed', async () => {
-    const told = await buy({ usage: 5 }, { max_price_microdollars: Number(MAX) - 1 })
-    expect([told.status, told.body['code']]).to.deep.equal([402, 'price_exceeds_max'])
+    const { status, body } = await buy({ usage: 5 }, { max_price_microdollars: Number(MAX) - 1 })
+    expect([status, body['code']]).to.deep.equal([402, 'price_exceeds_max'])
     expect(seller.payments).to.deep.equal([])
     expect(await spent()).to.equal(0n)
   })
 
   it('charges concurrent calls what each of them used', async () => {
     const usages = [10, 200, 3_000, 40, 500]
-    const told = await Promise.all(usages.map((usage) => buy({ usage })))
-    const charged = told.map(({ headers }) => headers['x-charged-microdollars'])
+    const responses = await Promise.all(usages.map((usage) => buy({ usage })))
+    const charged = responses.map(({ headers }) => headers['x-charged-microdollars'])
     expect(charged).to.deep.equal(usages.map(String))
     expect(await spent()).to.equal(3_750n)
     await resolve()

@@ -152,9 +152,9 @@ describe('the proof of a call', function () {
     const early = await ada.hub(['--wait', '0', 'receipts', 'prove', String(id)])
     expect([early.exit, early.out]).to.deep.equal([1, ''])
     expect(early.err).to.include('No signed checkpoint covers')
-    const asked = await proofRequests()
+    const requestCount = await proofRequests()
     const printing = ada.hub(['receipts', 'prove', String(id)])
-    await eventually(async () => (await proofRequests()) > asked)
+    await eventually(async () => (await proofRequests()) > requestCount)
     await sign()
     const printed = await printing
     expect(printed.exit, printed.err).to.equal(0)

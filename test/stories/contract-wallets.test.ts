@@ -122,7 +122,7 @@ describe('wallets that are contracts', () => {
       wallet_address: account.address,
       signature: `0x${'11'.repeat(200)}`,
     }
-    const told = await ask(hub().url, '/v1/register', { body: order })
-    expect([told.status, told.body['code']]).to.deep.equal([422, 'validation_failed'])
+    const response = await ask(hub().url, '/v1/register', { body: order })
+    expect([response.status, response.body['code']]).to.deep.equal([422, 'validation_failed'])
   })
 })

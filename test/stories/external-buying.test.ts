@@ -25,7 +25,7 @@ describe('payments to sellers', () => {
       key: by.apiKey,
       body: { url: `${hub().sandbox!.sellerUrl}/weather?${query}`, accept_pay_to },
     })
-  const told = async (id: unknown, by = ada) =>
+  const callOf = async (id: unknown, by = ada) =>
     (await ask(hub().url, `/v1/calls/${String(id)}`, { key: by.apiKey })).body
   const balance = () => hub().balance(ada.keyId)
   const outflow = async (scope: string): Promise<bigint> => {
@@ -47,7 +47,7 @@ describe('payments to sellers', () => {
       .that.matches(/^0x[0-9a-f]{64}$/)
     expect(body['upstream']).to.include({ status: 500, body: '{"error":"boom"}' })
     expect(await balance()).to.equal(usd('1') - PRICE)
-    const call = await told(headers['x-call-id'])
+    const call = await callOf(headers['x-call-id'])
     expect(call).to.include({ state: 'charged', charged_microdollars: Number(PRICE) })
     expect(call['payment']).to.include({ state: 'paid', upstream_status: 500 })
     const { rows } = await hub().hub.pool.query('SELECT taken, delivered FROM hub.seller_record')
@@ -57,7 +57,7 @@ describe('payments to sellers', () => {
   it('whose outcome is open are shown as held, with the seller’s answer', async () => {
     const { status, headers, body } = await weather('fault=failing')
     expect(status).to.equal(502)
-    const call = await told(headers['x-call-id'])
+    const call = await callOf(headers['x-call-id'])
     expect(call).to.include({ state: 'held', reserved_microdollars: Number(PRICE) })
     expect(call['payment']).to.include({ state: 'unresolved', reason: 'upstream_error' })
     expect(body['charged_microdollars']).to.equal(0)
@@ -68,10 +68,12 @@ describe('payments to sellers', () => {
 
   it('are shown only to the key that made the call', async () => {
     const { headers } = await weather('city=Oslo')
-    const call = await told(headers['x-call-id'])
+    const call = await callOf(headers['x-call-id'])
     expect(call).to.include({ state: 'charged', charged_microdollars: Number(PRICE) })
-    expect(await told(headers['x-call-id'], await hub().agent())).to.include({ code: 'not_found' })
-    expect(await told('no-call')).to.include({ code: 'not_found' })
+    expect(await callOf(headers['x-call-id'], await hub().agent())).to.include({
+      code: 'not_found',
+    })
+    expect(await callOf('no-call')).to.include({ code: 'not_found' })
   })
 
   it('pass what is large as a stream, whole', async () => {
@@ -86,22 +88,22 @@ describe('payments to sellers', () => {
   })
 
   it('let go of a large answer that nobody waits for', async () => {
-    const gone = new AbortController()
-    const asked = request(`${hub().url}/proxy/external`, {
+    const controller = new AbortController()
+    const pending = request(`${hub().url}/proxy/external`, {
       method: 'POST',
       headers: { authorization: `Bearer ${ada.apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ url: `${hub().sandbox!.sellerUrl}/weather?fault=large&mib=200` }),
-      signal: gone.signal,
+      signal: controller.signal,
     })
-    const { body } = await asked
+    const { body } = await pending
     await body.iterator().next()
-    gone.abort()
+    controller.abort()
     body.on('error', () => undefined)
-    const id = (await asked).headers['x-call-id']
+    const id = (await pending).headers['x-call-id']
     // Closing the hub waits for every open connection.
-    await eventually(async () => (await told(id))['reason'] !== null)
+    await eventually(async () => (await callOf(id))['reason'] !== null)
     expect(await balance()).to.equal(usd('1') - PRICE)
-    const left = await told(id)
+    const left = await callOf(id)
     expect(left, 'the seller has the money').to.include({ state: 'charged', reason: 'caller_left' })
   })
 
@@ -134,11 +136,11 @@ describe('payments to sellers', () => {
     const calls = Number(left / PRICE)
     const bob = await hub().agent()
     await hub().credit(bob.keyId, usd('1'))
-    const told = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: calls + 4 }, (_, i) => weather('city=Oslo', i % 2 ? ada : bob)),
     )
-    expect(told.filter(({ status }) => status === 200)).to.have.length(calls)
-    const refused = told.filter(({ status }) => status === 429)
+    expect(responses.filter(({ status }) => status === 200)).to.have.length(calls)
+    const refused = responses.filter(({ status }) => status === 429)
     expect(refused).to.have.length(4)
     for (const { body } of refused) {
       expect(body).to.include({ code: 'outflow_cap_reached', charged_microdollars: 0 })

@@ -109,8 +109,8 @@ describe('story: an external call, paid from credits', () => {
   it('is refunded if the seller never took the money', async function () {
     this.timeout(60_000)
     const expire: Verb = async () => {
-      const told = await hanging
-      expect(told).to.be.instanceOf(HubError).with.property('code', 'upstream_timeout')
+      const outcome = await hanging
+      expect(outcome).to.be.instanceOf(HubError).with.property('code', 'upstream_timeout')
       expect(await hub().balance(patient.keyId)).to.equal(0n)
       await callRpc(hub().sandbox!.rpcUrl, 'evm_increaseTime', [120])
       await callRpc(hub().sandbox!.rpcUrl, 'evm_mine', [])

@@ -60,7 +60,7 @@ describe('a free call under an Idempotency-Key, at the end of a month', () => {
     const client = await hub().database.admin.connect()
     try {
       await client.query('BEGIN; LOCK hub.idempotent_call')
-      const told = call()
+      const pending = call()
       await eventually(async () => {
         const { rowCount } = await client.query(
           `SELECT FROM pg_locks WHERE NOT granted AND relation = 'hub.idempotent_call'::regclass`,
@@ -69,7 +69,7 @@ describe('a free call under an Idempotency-Key, at the end of a month', () => {
       })
       time = nextMonth
       await client.query('COMMIT')
-      return await told
+      return await pending
     } finally {
       client.release()
     }

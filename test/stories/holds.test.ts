@@ -17,7 +17,7 @@ function dying(): Readonly<Record<string, Verb>> {
     call: calls.get(who)!,
     owner: await hub.hub.ledger.account(creditsOf(actor(who).keyId!)),
   })
-  const told = ({ outcome }: { outcome: string }) => [{ status: 200, source: outcome }]
+  const responseOf = ({ outcome }: { outcome: string }) => [{ status: 200, source: outcome }]
   return {
     /** `reserves 0.300000 for 4 s` */
     reserves: async (scene, who, rest) => {
@@ -26,12 +26,12 @@ function dying(): Readonly<Record<string, Verb>> {
       const { ledger } = scene.hub.hub
       const order = { amount: usd(amount), commissionBps: 1_000, ttlSeconds: Number(seconds) }
       const payee = await ledger.account(PAYEE)
-      return told(await ledger.reserve({ ...order, ...(await holdOf(scene, who)), payee }))
+      return responseOf(await ledger.reserve({ ...order, ...(await holdOf(scene, who)), payee }))
     },
     settles: async (scene, who, rest) =>
-      told(await scene.hub.hub.ledger.settle(await holdOf(scene, who), usd(rest))),
+      responseOf(await scene.hub.hub.ledger.settle(await holdOf(scene, who), usd(rest))),
     releases: async (scene, who) =>
-      told(await scene.hub.hub.ledger.release(await holdOf(scene, who))),
+      responseOf(await scene.hub.hub.ledger.release(await holdOf(scene, who))),
     /** Waits until the hold has expired. */
     waits: async ({ hub: { hub } }, who) => {
       const sql = 'SELECT FROM ledger.journal WHERE id = $1 AND phase = 1 AND expires_at <= now()'

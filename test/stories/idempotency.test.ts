@@ -28,9 +28,9 @@ describe('the Idempotency-Key of a call', () => {
 
   it('A060 gives twenty concurrent requests one charge, one response, one execution', async () => {
     work.before = () => sleep(100)
-    const told = await Promise.all(Array.from({ length: 20 }, () => call('same')))
-    const served = told.filter(({ status }) => status === 200)
-    const waiting = told.filter(({ status }) => status === 409)
+    const responses = await Promise.all(Array.from({ length: 20 }, () => call('same')))
+    const served = responses.filter(({ status }) => status === 200)
+    const waiting = responses.filter(({ status }) => status === 409)
     expect(served.length + waiting.length).to.equal(20)
     for (const { body } of waiting) expect(body).to.include({ code: 'idempotency_in_progress' })
     const later = await call('same')
@@ -133,11 +133,11 @@ describe('the Idempotency-Key of a call', () => {
     await busyFor('0 s')
     expect((await call('crash')).body, 'the journal knows').to.deep.equal({ done: 1 })
     await pool.query('DELETE FROM hub.kept_answer')
-    const gone = await call('crash')
-    expect(gone.status).to.equal(410)
-    expect(gone.body).to.include({ code: 'answer_expired', charged_microdollars: Number(PRICE) })
-    expect(gone.headers).to.include({ 'idempotency-replayed': 'true' })
-    expect(claimsOf(gone.body['receipt']), 'of what was paid for it').to.deep.equal(
+    const { status, headers, body } = await call('crash')
+    expect(status).to.equal(410)
+    expect(body).to.include({ code: 'answer_expired', charged_microdollars: Number(PRICE) })
+    expect(headers).to.include({ 'idempotency-replayed': 'true' })
+    expect(claimsOf(body['receipt']), 'of what was paid for it').to.deep.equal(
       claimsOf(first.headers['x-receipt']),
     )
     expect(await spent()).to.equal(PRICE)
@@ -255,10 +255,10 @@ describe('the Idempotency-Key of a call', () => {
       refund: { source: 'credits', amount_microdollars: Number(PRICE), reason: 'hold_expired' },
     })
     expect(await spent()).to.equal(0n)
-    const told = await ask(hub().url, `/v1/calls/${String(late.body['call_id'])}`, {
+    const { body } = await ask(hub().url, `/v1/calls/${String(late.body['call_id'])}`, {
       key: ada.apiKey,
     })
-    expect(told.body, 'nor is the answer had there').to.include({
+    expect(body, 'nor is the answer had there').to.include({
       state: 'released',
       charged_microdollars: 0,
       status: 503,
@@ -279,9 +279,9 @@ describe('the Idempotency-Key of a call', () => {
   it('delivers failures even if their hold has expired', async () => {
     work.before = loseHold
     work.answer = () => new Reply({ sorry: true }, { status: 418 })
-    const told = await call('teapot')
-    expect([told.status, told.body]).to.deep.equal([418, { sorry: true }])
-    expect(told.headers).to.include({ 'x-charged-microdollars': '0' })
+    const { status, headers, body } = await call('teapot')
+    expect([status, body]).to.deep.equal([418, { sorry: true }])
+    expect(headers).to.include({ 'x-charged-microdollars': '0' })
     expect(await spent()).to.equal(0n)
   })
 })

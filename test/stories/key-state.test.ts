@@ -135,8 +135,8 @@ describe('the state of a key', () => {
 
   it('applies a custom rate within a second, to sub-keys too, until removed', async () => {
     const below = await child(ada.apiKey)
-    const told = await set(ada.keyId, { rate_per_minute: 3 })
-    expect(told.body).to.include({ key_id: ada.keyId, rate_per_minute: 3 })
+    const { body } = await set(ada.keyId, { rate_per_minute: 3 })
+    expect(body).to.include({ key_id: ada.keyId, rate_per_minute: 3 })
     hub().advanceCaches(1_000)
     const balance = () => ask(hub().url, '/v1/wallet/balance', { key: ada.apiKey })
     const shown = await balance()
@@ -154,9 +154,9 @@ describe('the state of a key', () => {
     await set(ada.keyId, { frozen: { reason: 'leaked' } })
     hub().advanceCaches(1_000)
     for (const key of [ada.apiKey, below.key]) {
-      const told = await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
-      expectProblem(told, 403, 'frozen_key')
-      expect(told.body).to.include({ charged_microdollars: 0 })
+      const response = await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
+      expectProblem(response, 403, 'frozen_key')
+      expect(response.body).to.include({ charged_microdollars: 0 })
       expectProblem(await ask(hub().url, '/v1/credits/balance', { key }), 403, 'frozen_key')
     }
     expect(await hub().balance(ada.keyId), 'nothing is lost').to.equal(usd('1'))

@@ -26,9 +26,9 @@ describe('key-to-key transfers', () => {
   const request = (body: object, key = one.apiKey) =>
     ask(hub().url, '/v1/credits/transfers/challenge', { key, body })
   async function signed(body: object, by = account) {
-    const told = await request(body)
-    expect(told.status, told.text).to.equal(201)
-    const { nonce, message } = told.body as { nonce: string; message: string }
+    const response = await request(body)
+    expect(response.status, response.text).to.equal(201)
+    const { nonce, message } = response.body as { nonce: string; message: string }
     return { nonce, signature: await by.signMessage({ message }), message }
   }
   const send = ({ nonce, signature }: { nonce: string; signature: string }, key = one.apiKey) =>
@@ -40,15 +40,15 @@ describe('key-to-key transfers', () => {
     expect(challenge.message).to.include(
       `Move 0.250000 USD of credits from key ${one.keyId} to key ${two.keyId}.`,
     )
-    const told = await Promise.all(Array.from({ length: 20 }, () => send(challenge)))
-    expect(new Set(told.map(({ status }) => status))).to.deep.equal(new Set([201]))
-    expect(new Set(told.map(({ body }) => body['transfer_id'])).size).to.equal(1)
+    const responses = await Promise.all(Array.from({ length: 20 }, () => send(challenge)))
+    expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([201]))
+    expect(new Set(responses.map(({ body }) => body['transfer_id'])).size).to.equal(1)
     expect(await balances()).to.deep.equal([usd('0.75'), usd('0.25')])
     await hub().hub.pool.query('UPDATE hub.challenge SET expires_at = now() WHERE nonce = $1', [
       challenge.nonce,
     ])
     const late = await send(challenge)
-    expect([late.status, late.body]).to.deep.equal([201, told[0]?.body])
+    expect([late.status, late.body]).to.deep.equal([201, responses[0]?.body])
     expect(await balances()).to.deep.equal([usd('0.75'), usd('0.25')])
   })
 
@@ -83,9 +83,9 @@ describe('key-to-key transfers', () => {
   it('move no microdollar twice when concurrent', async () => {
     const challenges = []
     for (let i = 0; i < 8; i++) challenges.push(await signed(order(200_000)))
-    const told = await Promise.all(challenges.map((challenge) => send(challenge)))
-    expect(told.filter(({ status }) => status === 201)).to.have.length(5)
-    expect(told.filter(({ status }) => status === 402)).to.have.length(3)
+    const responses = await Promise.all(challenges.map((challenge) => send(challenge)))
+    expect(responses.filter(({ status }) => status === 201)).to.have.length(5)
+    expect(responses.filter(({ status }) => status === 402)).to.have.length(3)
     expect(await balances()).to.deep.equal([0n, usd('1')])
   })
 
@@ -123,9 +123,9 @@ describe('key-to-key transfers', () => {
     await ask(hub().url, revoked, { key: one.apiKey, method: 'DELETE' })
     expect(await balances(), 'moved with the revocation').to.deep.equal([0n, usd('1')])
     await hub().credit(one.keyId, usd('1'))
-    const told = await request(order(1_000_000), two.apiKey)
-    expect(told.status, told.text).to.equal(201)
-    const { nonce, message } = told.body as { nonce: string; message: string }
+    const { status, body, text } = await request(order(1_000_000), two.apiKey)
+    expect(status, text).to.equal(201)
+    const { nonce, message } = body as { nonce: string; message: string }
     const signature = await account.signMessage({ message })
     expect((await send({ nonce, signature }, two.apiKey)).status).to.equal(201)
     expect(await balances()).to.deep.equal([0n, usd('2')])

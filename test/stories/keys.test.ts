@@ -50,9 +50,9 @@ describe('sub-keys', () => {
   }
   const work = (by: Key, path = 'worked/work'): Promise<ApiResponse> =>
     ask(hub().url, `/proxy/${path}`, { key: by.secret, body: {} })
-  const codes = async (told: Promise<ApiResponse>[]) => {
+  const codes = async (pending: Promise<ApiResponse>[]) => {
     const tally: Record<string, number> = {}
-    for (const { status, body } of await Promise.all(told)) {
+    for (const { status, body } of await Promise.all(pending)) {
       const code = status === 200 ? 'served' : String(body['code'])
       tally[code] = (tally[code] ?? 0) + 1
     }
@@ -72,8 +72,8 @@ describe('sub-keys', () => {
     const child = await make(root, { max_total_microdollars: micros(60) })
     const grandchild = await make(child, { max_day_microdollars: micros(45) })
     const last = await make(grandchild, { max_total_microdollars: micros(20) })
-    const told = Array.from({ length: 200 }, (_, i) => work([child, grandchild, last][i % 3]!))
-    const all = await Promise.all(told)
+    const pending = Array.from({ length: 200 }, (_, i) => work([child, grandchild, last][i % 3]!))
+    const all = await Promise.all(pending)
     const served = (from: number) =>
       all.filter(({ status }, i) => status === 200 && i % 3 >= from).length
     expect(served(2), 'by the last').to.be.at.most(20)
@@ -101,11 +101,11 @@ describe('sub-keys', () => {
     const other = await make(root, { services: ['echo'] })
     const below = await make(other, { services: ['worked', 'echo'] })
     expect((await work(below)).body).to.include({ code: 'service_not_allowed' })
-    const said = await ask(hub().url, '/proxy/echo/say', {
+    const { status } = await ask(hub().url, '/proxy/echo/say', {
       key: below.secret,
       body: { words: 'hi' },
     })
-    expect(said.status).to.equal(200)
+    expect(status).to.equal(200)
     expect(await spent()).to.equal(100n)
   })
 
@@ -179,9 +179,9 @@ describe('sub-keys', () => {
 
   describe('whose limits change', () => {
     const change = async (by: Key, key: Key, limits: object) => {
-      const told = await keys(by, `/${key.id}`, { method: 'PATCH', body: limits })
+      const response = await keys(by, `/${key.id}`, { method: 'PATCH', body: limits })
       hub().advanceCaches(1_000)
-      return told
+      return response
     }
     const remaining = async (key: Key) => {
       const { body } = await keys(key, `/${key.id}`)

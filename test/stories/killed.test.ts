@@ -200,10 +200,10 @@ class KeyedCallers {
   async #isAnswered(n: number): Promise<boolean> {
     const { url, apiKey: key } = this.#ready
     const headers = { 'idempotency-key': `call-${n}` }
-    const told = await ask(url, '/proxy/slow/work', { key, body: { n }, headers })
-    if (told.status === 200) this.done.add(String(told.headers['x-call-id']))
-    else if (told.body['code'] !== 'idempotency_in_progress') this.refused.push(told)
-    return told.status === 200
+    const response = await ask(url, '/proxy/slow/work', { key, body: { n }, headers })
+    if (response.status === 200) this.done.add(String(response.headers['x-call-id']))
+    else if (response.body['code'] !== 'idempotency_in_progress') this.refused.push(response)
+    return response.status === 200
   }
 }
 

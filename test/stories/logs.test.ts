@@ -42,13 +42,13 @@ describe('A102 the log of a whole story', function () {
     await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('10') })
     const { body } = await ask(hub().url, '/v1/register/challenge')
     const signature = await account.signMessage({ message: String(body['message']) })
-    const told = await ask(hub().url, '/v1/register', {
+    const response = await ask(hub().url, '/v1/register', {
       body: { wallet_address: account.address, signature, nonce: body['nonce'] },
     })
-    expect(told.status).to.equal(201)
-    const apiKey = String(told.body['api_key'])
+    expect(response.status).to.equal(201)
+    const apiKey = String(response.body['api_key'])
     for (const [what, value] of Object.entries({ key, signature, apiKey })) secrets.set(what, value)
-    await hub().credit(String(told.body['key_id']), usd('1'))
+    await hub().credit(String(response.body['key_id']), usd('1'))
     return { account, apiKey }
   }
 
@@ -90,8 +90,8 @@ describe('A102 the log of a whole story', function () {
     // Whatever a service repeats of its input, and values in the wrong place.
     for (const value of secrets.values()) {
       const words = `Authorization: Bearer ${value} and token=${value}`
-      const told = await ask(hub().url, '/proxy/gossip/tell', { key: apiKey, body: { words } })
-      expect(told.body).to.include({ code: 'plugin_failed', charged_microdollars: 0 })
+      const { body } = await ask(hub().url, '/proxy/gossip/tell', { key: apiKey, body: { words } })
+      expect(body).to.include({ code: 'plugin_failed', charged_microdollars: 0 })
       await ask(hub().url, `/v1/services/none?token=${encodeURIComponent(value)}`)
       await ask(hub().url, '/proxy/echo/say', {
         key: value.replaceAll(/[^\x20-\x7e]/g, ''),

@@ -22,7 +22,7 @@ describe('A220 a purchase whose response was lost after the seller took the mone
       body: { url: `${hub().sandbox!.sellerUrl}/weather?${query}` },
       headers: { 'idempotency-key': 'bought' },
     })
-  const told = async (id: unknown) =>
+  const callOf = async (id: unknown) =>
     (await ask(hub().url, `/v1/calls/${String(id)}`, { key: ada.apiKey })).body
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
 
@@ -46,7 +46,7 @@ describe('A220 a purchase whose response was lost after the seller took the mone
         outcome: 'taken',
         charged_microdollars: Number(PRICE),
       })
-      expect(await told(id)).to.include({ state: 'charged', receipt: headers['x-receipt'] })
+      expect(await callOf(id)).to.include({ state: 'charged', receipt: headers['x-receipt'] })
     }
     expect(await spent()).to.equal(PRICE)
   })
@@ -77,6 +77,6 @@ describe('A220 a purchase whose response was lost after the seller took the mone
       outcome: 'taken',
       charged_microdollars: Number(PRICE),
     })
-    expect(await told(id)).to.include({ state: 'charged', receipt: headers['x-receipt'] })
+    expect(await callOf(id)).to.include({ state: 'charged', receipt: headers['x-receipt'] })
   })
 })

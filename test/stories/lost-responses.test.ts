@@ -35,7 +35,7 @@ describe('A220 a charged call whose process died', () => {
       body: {},
       headers: { 'idempotency-key': key },
     })
-  const told = async (id: unknown) =>
+  const callOf = async (id: unknown) =>
     (await ask(hub().url, `/v1/calls/${String(id)}`, { key: ada.apiKey })).body
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
   const loseRecord = (id: unknown) => loseRecordOf(hub(), id)
@@ -55,7 +55,7 @@ describe('A220 a charged call whose process died', () => {
     const { iat: startedAt, ...recovered } = claimsOf(again.headers['x-receipt'])
     expect(recovered).to.deep.equal(recorded)
     expect(startedAt).to.be.within(recordedAt - 5, recordedAt)
-    const known = await told(id)
+    const known = await callOf(id)
     expect(known).to.include({ state: 'charged' })
     expect(claimsOf(known['receipt'])).to.deep.equal(claimsOf(again.headers['x-receipt']))
     expect(await spent()).to.equal(PRICE)
@@ -88,7 +88,7 @@ describe('A220 a charged call whose process died', () => {
         })
       }
       expect(await spent()).to.equal(0n)
-      expect(await told(id)).to.include({ state: 'refunded', charged_microdollars: 0 })
+      expect(await callOf(id)).to.include({ state: 'refunded', charged_microdollars: 0 })
       expect(work.done).to.equal(1)
       expect((await call(path, 'two')).status).to.equal(200)
       expect(await spent()).to.equal(PRICE)
@@ -120,15 +120,15 @@ describe('A220 a charged call whose process died', () => {
     const ids = [unkeyed, stored, lost].map(({ headers }) => headers['x-call-id'])
     for (const id of ids) await loseRecord(id)
     await recoverCalls(pool, ledger, LOG)
-    expect(await told(ids[2]), 'perhaps not recorded yet').to.have.property('receipt', null)
+    expect(await callOf(ids[2]), 'perhaps not recorded yet').to.have.property('receipt', null)
     await recoverOldCalls()
     for (const id of ids.slice(0, 2)) {
-      const known = await told(id)
+      const known = await callOf(id)
       expect(known).to.include({ state: 'charged', charged_microdollars: Number(PRICE) })
       expect(claimsOf(known['receipt'])).to.include({ outcome: 'delivered', source: 'credits' })
     }
-    expect(await told(ids[2])).to.include({ state: 'refunded', reason: 'response_lost' })
-    expect(await told(sold.headers['x-call-id'])).to.include({ state: 'charged', reason: null })
+    expect(await callOf(ids[2])).to.include({ state: 'refunded', reason: 'response_lost' })
+    expect(await callOf(sold.headers['x-call-id'])).to.include({ state: 'charged', reason: null })
     expect(await spent()).to.equal(3n * PRICE)
     expect((await call('works/large', 'lost')).body).to.have.property('code', 'response_lost')
     expect(await spent()).to.equal(3n * PRICE)
@@ -146,11 +146,11 @@ describe('A220 a charged call whose process died', () => {
     const amounts = { charged_microdollars: 0, reserved_microdollars: 0 }
     for (const id of ids) {
       await loseRecord(id)
-      expect(await told(id)).to.include({ state: 'charged', source: 'free', ...amounts })
+      expect(await callOf(id)).to.include({ state: 'charged', source: 'free', ...amounts })
       expect(await seenByBob(id)).to.equal(404)
     }
     await recoverOldCalls()
-    const [kept, returned] = [await told(ids[0]), await told(ids[1])]
+    const [kept, returned] = [await callOf(ids[0]), await callOf(ids[1])]
     expect(kept).to.include({ state: 'charged', source: 'free', status: 200, ...amounts })
     expect(claimsOf(kept['receipt'])).to.include({ outcome: 'delivered', source: 'free' })
     expect(returned).to.include({ state: 'released', reason: 'response_lost', ...amounts })
@@ -179,7 +179,7 @@ describe('A220 a charged call whose process died', () => {
       await recoverOldCalls()
       const source = path === 'works/small' ? 'credits' : 'free'
       const state = source === 'credits' ? 'refunded' : 'released'
-      const known = await told(id)
+      const known = await callOf(id)
       expect(known).to.include({ state, reason: 'response_lost', charged_microdollars: 0 })
       expect(claimsOf(known['receipt'])).to.include({ outcome: 'failed', charged_microdollars: 0 })
       expect(await spent()).to.equal(0n)

@@ -59,9 +59,9 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     const send = async (change: object, signed: Hex, reason: string) => {
       const permit2Authorization = { ...permit, ...change }
       const sent = { ...payment, payload: { signature: signed, permit2Authorization } }
-      const told = await call('whole', steps, encode(sent))
-      expect(told.status, reason).to.equal(402)
-      expect(told.body, JSON.stringify(change)).to.include({ code: 'payment_invalid', reason })
+      const { status, body } = await call('whole', steps, encode(sent))
+      expect(status, reason).to.equal(402)
+      expect(body, JSON.stringify(change)).to.include({ code: 'payment_invalid', reason })
     }
     for (const [change, reason] of refusals) {
       await send(change, await payer.signPermit({ ...permit, ...change }), reason)
@@ -83,8 +83,8 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
       { ...payment.accepted, payTo: thief },
       { ...payment.accepted, amount: '1' },
     ]) {
-      const told = await call('whole', steps, encode({ ...payment, payload, accepted }))
-      expect([told.status, told.body['reason']], JSON.stringify(accepted)).to.deep.equal([
+      const { status, body } = await call('whole', steps, encode({ ...payment, payload, accepted }))
+      expect([status, body['reason']], JSON.stringify(accepted)).to.deep.equal([
         402,
         'no_matching_payment_requirements',
       ])
@@ -113,8 +113,8 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     const steps = [say(30, 'a')]
     const offered = await call('whole', steps)
     const exact = await signPayment(payer.account(), offered, new Date())
-    const told = await call('whole', steps, exact)
-    expect(told.body).to.include({ code: 'payment_invalid', reason: 'unsupported_payload_type' })
+    const { body } = await call('whole', steps, exact)
+    expect(body).to.include({ code: 'payment_invalid', reason: 'unsupported_payload_type' })
     expect(await spent()).to.equal(0n)
   })
 
@@ -131,8 +131,8 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     }
     const [first, second] = [await named(), await named()]
     expect((await call('whole', steps, first)).status).to.equal(200)
-    const told = await call('whole', steps, second)
-    expect([told.status, told.body['code']]).to.deep.equal([409, 'payment_identifier_reused'])
+    const { status, body } = await call('whole', steps, second)
+    expect([status, body['code']]).to.deep.equal([409, 'payment_identifier_reused'])
     expect((await call('whole', steps, first)).headers).to.include({
       'idempotency-replayed': 'true',
     })
@@ -143,9 +143,12 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     const steps = [say(30, 'a'), { waitMs: 300 }]
     const payments = [await sign('whole', steps), await sign('stream', steps)]
     const [whole, stream] = payments.map(encode)
-    const told = await Promise.all([call('whole', steps, whole), call('stream', steps, stream)])
-    const refused = told.find(({ status }) => status !== 200)
-    expect(told.map(({ status }) => status)).to.have.members([200, 402])
+    const responses = await Promise.all([
+      call('whole', steps, whole),
+      call('stream', steps, stream),
+    ])
+    const refused = responses.find(({ status }) => status !== 200)
+    expect(responses.map(({ status }) => status)).to.have.members([200, 402])
     expect(refused?.body).to.include({ code: 'payment_invalid', reason: 'approval_in_use' })
     expect(refused?.body['charged_microdollars']).to.equal(0)
     const next = await call('whole', steps, encode(await sign('whole', steps)))
@@ -160,8 +163,8 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     const soon = String(Math.floor(Date.now() / 1_000) + 10)
     const info = { ...extensions.eip2612GasSponsoring.info, deadline: soon }
     const sent = { ...payment, extensions: { ...extensions, eip2612GasSponsoring: { info } } }
-    const told = await call('whole', steps, encode(sent))
-    expect(told.body).to.include({ reason: 'eip2612_deadline_expired' })
+    const { body } = await call('whole', steps, encode(sent))
+    expect(body).to.include({ reason: 'eip2612_deadline_expired' })
     expect(await spent()).to.equal(0n)
   })
 
@@ -170,8 +173,8 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     await payer.approve(poor)
     const steps = [say(30, 'a'), { waitMs: 300 }]
     const payments = [await sign('whole', steps, poor), await sign('whole', steps, poor)]
-    const told = await Promise.all(payments.map((each) => call('whole', steps, encode(each))))
-    expect(told.map(({ status }) => status)).to.deep.equal([200, 200])
+    const responses = await Promise.all(payments.map((each) => call('whole', steps, encode(each))))
+    expect(responses.map(({ status }) => status)).to.deep.equal([200, 200])
     expect(await spent(poor, MAX)).to.equal(140n)
   })
 
@@ -182,14 +185,17 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     const use = async (count: number) => {
       const payments: string[] = []
       for (let i = 0; i < count; i++) payments.push(encode(await sign('whole', steps)))
-      const told = await Promise.all(payments.map((payment) => call('whole', steps, payment)))
-      return { payments, told, served: told.filter(({ status }) => status === 200) }
+      const responses = await Promise.all(payments.map((payment) => call('whole', steps, payment)))
+      return { payments, responses, served: responses.filter(({ status }) => status === 200) }
     }
-    const { payments, told, served } = await use(limit + 3)
+    const { payments, responses, served } = await use(limit + 3)
     expect(served).to.have.length(limit)
-    const refused = told.findIndex(({ status }) => status !== 200)
-    expect(told[refused]!.body).to.include({ code: 'payment_invalid', reason: 'too_much_owed' })
-    expect(told[refused]!.body['charged_microdollars']).to.equal(0)
+    const refused = responses.findIndex(({ status }) => status !== 200)
+    expect(responses[refused]!.body).to.include({
+      code: 'payment_invalid',
+      reason: 'too_much_owed',
+    })
+    expect(responses[refused]!.body['charged_microdollars']).to.equal(0)
     const again = await call('whole', steps, payments[refused])
     expect(again.status).to.equal(200)
     expect(await spent()).to.equal(70n * BigInt(limit + 1))
@@ -220,13 +226,13 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     const { headers } = await call('whole', steps, encode(payment))
     const { transaction: tx } = decode(headers['payment-response'])
     const { rpcUrl } = hub().sandbox!
-    const asked: string[] = []
+    const rpcMethods: string[] = []
     const chain = openChain({
       rpcUrl,
       network: USDC_BASE.network,
       transport: (options) => {
         const onFetchRequest = async (request: Request) => {
-          asked.push(((await request.json()) as { method: string }).method)
+          rpcMethods.push(((await request.json()) as { method: string }).method)
         }
         return trustedNode(rpcUrl)({ ...options, onFetchRequest })
       },
@@ -242,11 +248,11 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
       outcome: 'used',
       value: 70n,
     })
-    expect(asked).not.to.include('eth_getLogs').and.not.to.include('eth_call')
+    expect(rpcMethods).not.to.include('eth_getLogs').and.not.to.include('eth_call')
     const other = `0x${'1'.repeat(64)}` as const
     const found = await chain.permitOutcome({ ...permit, tx: other }, 0n)
     expect(found).to.include({ outcome: 'used', tx, value: 70n })
-    expect(asked).to.include('eth_getLogs')
+    expect(rpcMethods).to.include('eth_getLogs')
   })
 
   it('A303 charges nothing for a permit whose number its payer uses otherwise', async () => {

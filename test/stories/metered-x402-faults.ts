@@ -166,20 +166,20 @@ export function itSurvivesFaults(hub: () => TestHub, payer: MeteredPayer): void 
     const failing = (real: Settle): Settle => {
       return (...args) => (failures++ === 0 ? notBroadcast() : real(...args))
     }
-    const told = await settlingBy(failing, () => call('stream', steps, payment))
-    expect([told.status, told.text, failures]).to.deep.equal([200, 'a', 2])
+    const { status, text } = await settlingBy(failing, () => call('stream', steps, payment))
+    expect([status, text, failures]).to.deep.equal([200, 'a', 2])
     expect(await spent()).to.equal(70n)
   })
 
   it('releases a payment that could not be sent, which then pays for another attempt', async () => {
     const steps = [say(30, 'a')]
     const payment = encode(await sign('whole', steps))
-    const told = await settlingBy(
+    const { status, body } = await settlingBy(
       () => notBroadcast,
       () => call('whole', steps, payment),
     )
-    expect([told.status, told.body['code']]).to.deep.equal([503, 'facilitator_unavailable'])
-    expect(told.body['charged_microdollars']).to.equal(0)
+    expect([status, body['code']]).to.deep.equal([503, 'facilitator_unavailable'])
+    expect(body['charged_microdollars']).to.equal(0)
     expect((await claims())[0]).to.include({ state: 'released' })
     expect((await call('whole', steps, payment)).status).to.equal(200)
     expect(await spent()).to.equal(70n)
@@ -194,8 +194,8 @@ export function itSurvivesFaults(hub: () => TestHub, payer: MeteredPayer): void 
         throw new Error('connection lost')
       }
     }
-    const told = await settlingBy(lost, () => call('whole', steps, payment))
-    expect([told.status, told.body['code']]).to.deep.equal([202, 'payment_pending'])
+    const { status, body } = await settlingBy(lost, () => call('whole', steps, payment))
+    expect([status, body['code']]).to.deep.equal([202, 'payment_pending'])
     await eventually(async () => (await call('whole', steps, payment)).status === 200)
     await resolve()
     expect((await claims())[0]).to.include({ state: 'confirmed', amount: 70n })

@@ -100,8 +100,8 @@ describe('a metered price paid by x402 (scheme upto)', () => {
       [[{ send: 'a' }], '0'],
       [[say(400, 'a'), say(10_000_000, 'b')], String(priceOf(COVERED))],
     ] as const) {
-      const told = await call('whole', steps, encode(await sign('whole', steps)))
-      expect(told.headers).to.include({ 'x-charged-microdollars': charged })
+      const { headers } = await call('whole', steps, encode(await sign('whole', steps)))
+      expect(headers).to.include({ 'x-charged-microdollars': charged })
     }
     const failing: Step[] = [say(100, 'a'), { end: 'fail' }]
     const failed = await call('whole', failing, encode(await sign('whole', failing)))
@@ -113,12 +113,12 @@ describe('a metered price paid by x402 (scheme upto)', () => {
   it('settles a stream at its end, and stops it at the maximum', async () => {
     const steps = Array.from({ length: 100 }, (_, i) => say(10, `${i} `))
     const payment = encode(await sign('stream', steps))
-    const told = await call('stream', steps, payment)
+    const { text } = await call('stream', steps, payment)
     const covered = steps.slice(0, 42).map(({ send }) => send)
-    expect(told.text).to.equal(covered.join(''))
+    expect(text).to.equal(covered.join(''))
     expect(await spent()).to.equal(priceOf(COVERED))
     const again = await call('stream', steps, payment)
-    expect(again.text).to.equal(told.text)
+    expect(again.text).to.equal(text)
     expect(again.headers).to.include({ 'idempotency-replayed': 'true' })
     expect(decode(again.headers['payment-response'])).to.include({ amount: '999' })
     expect(await spent()).to.equal(priceOf(COVERED))

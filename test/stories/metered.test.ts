@@ -49,32 +49,32 @@ describe('a metered price', () => {
   const callOf = async (id: unknown) =>
     (await ask(hub().url, `/v1/calls/${String(id)}`, { key: ada.apiKey })).body
   const over = async (id: unknown) => {
-    let told: ApiResponse['body'] = {}
+    let call: ApiResponse['body'] = {}
     await eventually(async () => {
-      told = await callOf(id)
-      return told['state'] !== 'held' && told['receipt'] !== null
+      call = await callOf(id)
+      return call['state'] !== 'held' && call['receipt'] !== null
     })
-    return told
+    return call
   }
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
   const holds = () => hub().hub.ledger.balance('liabilities:holds')
 
   it('reserves the maximum, charges the usage and releases the rest', async () => {
-    const told = await call('metered/whole', [say(100, 'a'), say(50, 'b')])
-    expect(told.body).to.deep.equal({ text: 'ab' })
-    expect(told.headers).to.include({
+    const response = await call('metered/whole', [say(100, 'a'), say(50, 'b')])
+    expect(response.body).to.deep.equal({ text: 'ab' })
+    expect(response.headers).to.include({
       'x-charged-microdollars': '350',
       'x-usage': 'tokens;quantity=150;price_microdollars=7;per=3',
     })
     expect([await spent(), await holds()]).to.deep.equal([350n, 0n])
     const usage = { unit: 'tokens', quantity: 150, price_microdollars: 7, per: 3 }
-    expect(claimsOf(told.headers['x-receipt'])).to.deep.include({
+    expect(claimsOf(response.headers['x-receipt'])).to.deep.include({
       usage,
       charged_microdollars: 350,
     })
-    const shown = await over(told.headers['x-call-id'])
+    const shown = await over(response.headers['x-call-id'])
     expect(shown).to.deep.include({ usage, reserved_microdollars: 1_000, state: 'charged' })
-    expect(claimsOf(shown['receipt'])).to.deep.equal(claimsOf(told.headers['x-receipt']))
+    expect(claimsOf(shown['receipt'])).to.deep.equal(claimsOf(response.headers['x-receipt']))
     for (const path of ['/v1/calls', '/v1/credits/history']) {
       const { body } = await ask(hub().url, path, { key: ada.apiKey })
       expect((body['data'] as object[])[0], path).to.deep.include({ usage })
@@ -83,9 +83,9 @@ describe('a metered price', () => {
 
   it('charges the maximum, and no more, for more usage than it covers', async () => {
     for (const slug of ['metered', 'metered-apart']) {
-      const told = await call(`${slug}/whole`, [say(400, 'a'), say(10_000_000, 'b')])
-      expect(told.body).to.deep.equal({ text: 'a' })
-      expect(told.headers).to.include({
+      const { headers, body } = await call(`${slug}/whole`, [say(400, 'a'), say(10_000_000, 'b')])
+      expect(body).to.deep.equal({ text: 'a' })
+      expect(headers).to.include({
         'x-charged-microdollars': String(priceOf(COVERED)),
         'x-usage': `tokens;quantity=${COVERED};price_microdollars=7;per=3`,
       })
@@ -93,8 +93,8 @@ describe('a metered price', () => {
   })
 
   it('costs nothing without usage', async () => {
-    const told = await call('metered/whole', [{ send: 'a' }])
-    expect(told.headers).to.include({ 'x-charged-microdollars': '0' })
+    const { headers } = await call('metered/whole', [{ send: 'a' }])
+    expect(headers).to.include({ 'x-charged-microdollars': '0' })
     expect([await spent(), await holds()]).to.deep.equal([0n, 0n])
   })
 
@@ -102,9 +102,9 @@ describe('a metered price', () => {
     const steps = Array.from({ length: 100 }, (_, i) => say(10, `${i} `))
     const lines = steps.slice(0, 42).map(({ send }) => send)
     for (const slug of ['metered', 'metered-apart']) {
-      const told = await call(`${slug}/stream`, steps)
-      expect(told.text, slug).to.equal(lines.join(''))
-      const shown = await over(told.headers['x-call-id'])
+      const { headers, text } = await call(`${slug}/stream`, steps)
+      expect(text, slug).to.equal(lines.join(''))
+      const shown = await over(headers['x-call-id'])
       expect(shown, slug).to.deep.include({
         state: 'charged',
         charged_microdollars: 999,
@@ -146,13 +146,13 @@ describe('a metered price', () => {
   it('is refused where the handler breaks its contract', async () => {
     for (const end of ['other-unit', 'overcharge'] as const) {
       for (const slug of ['metered', 'metered-apart']) {
-        const told = await call(`${slug}/whole`, [say(10, 'a'), { end }])
-        expect(told.status, `${slug} ${end}`).to.equal(502)
-        expect(told.body, `${slug} ${end}`).to.include({ code: 'plugin_contract' })
+        const { status, body } = await call(`${slug}/whole`, [say(10, 'a'), { end }])
+        expect(status, `${slug} ${end}`).to.equal(502)
+        expect(body, `${slug} ${end}`).to.include({ code: 'plugin_contract' })
       }
     }
-    const told = await ask(hub().url, '/proxy/metered/fixed', { key: ada.apiKey, body: {} })
-    expect(told.body).to.include({ code: 'plugin_contract' })
+    const response = await ask(hub().url, '/proxy/metered/fixed', { key: ada.apiKey, body: {} })
+    expect(response.body).to.include({ code: 'plugin_contract' })
     expect([await spent(), await holds()]).to.deep.equal([0n, 0n])
   })
 
@@ -162,11 +162,8 @@ describe('a metered price', () => {
       ['free', '0'],
       ['credits', '999'],
     ] as const) {
-      const told = await call('free-tokens/whole', [say(400, 'a'), say(28, 'b')])
-      expect(told.headers).to.include({
-        'x-payment-source': source,
-        'x-charged-microdollars': charged,
-      })
+      const { headers } = await call('free-tokens/whole', [say(400, 'a'), say(28, 'b')])
+      expect(headers).to.include({ 'x-payment-source': source, 'x-charged-microdollars': charged })
     }
     const { body } = await ask(hub().url, '/v1/wallet/balance', { key: ada.apiKey })
     const left = (body['free_calls'] as { service: string }[]).find(

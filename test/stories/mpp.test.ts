@@ -242,9 +242,12 @@ describe('MPP', () => {
     }
     facilitator.batched = { ...batched, settle }
     const credential = await sign()
-    const told = await send(credential)
-    expect([told.status, told.body['code']], told.text).to.deep.equal([202, 'payment_pending'])
-    expect(told.headers).not.to.have.property('www-authenticate')
+    const response = await send(credential)
+    expect([response.status, response.body['code']], response.text).to.deep.equal([
+      202,
+      'payment_pending',
+    ])
+    expect(response.headers).not.to.have.property('www-authenticate')
     await eventually(async () => (await send(credential)).status === 200)
     expect((await send(credential)).headers).to.include({ 'idempotency-replayed': 'true' })
     expect([work.done, await usdc()]).to.deep.equal([1, usd('10') - PRICE])

@@ -38,16 +38,16 @@ describe('a payout address whose wallet is lost', () => {
   it('is recovered by an administrator as requested, after a longer wait (A203)', async () => {
     refused(await recover(ann, next), 404, 'not_found')
     expect((await put(next)).body).to.include({ requested_address: next.address })
-    const asked = await mailbox().next(owner.email, 1)
-    expect(asked.text).to.include(`A change to ${next.address} was requested.`)
+    const firstMail = await mailbox().next(owner.email, 1)
+    expect(firstMail.text).to.include(`A change to ${next.address} was requested.`)
     refused(await recover(ann, newWallet()), 404, 'not_found')
     refused(await recover(owner, next), 403, 'admin_only')
     const { body } = await recover(ann, next)
     expect(body).to.include({ address: lost.address, next_address: next.address })
     const wait = Date.parse(String(body['next_at'])) - Date.now()
     expect(Math.round(wait / 3_600_000)).to.equal(168)
-    const told = await mailbox().next(owner.email, 2)
-    expect(told.text).to.include(`It changes to ${next.address}`)
+    const secondMail = await mailbox().next(owner.email, 2)
+    expect(secondMail.text).to.include(`It changes to ${next.address}`)
     const { rows } = await hub().database.admin.query(
       'SELECT act, subject FROM hub.audit ORDER BY seq DESC LIMIT 1',
     )
@@ -67,11 +67,11 @@ describe('a payout address whose wallet is lost', () => {
     const [present, wanted] = [newWallet(), newWallet()]
     for (const wallet of [present, wanted]) await put(wallet, seller)
     const authorize = async (by: PrivateKeyAccount) => {
-      const asked = await seller.ask(`${ADDRESS}/authorization/challenge`, { body: {} })
-      const message = String(asked.body['message'])
+      const response = await seller.ask(`${ADDRESS}/authorization/challenge`, { body: {} })
+      const message = String(response.body['message'])
       expect(message).to.include(wanted.address).and.to.include(present.address)
       const signature = await by.signMessage({ message })
-      const body = { nonce: asked.body['nonce'], signature }
+      const body = { nonce: response.body['nonce'], signature }
       return seller.ask(`${ADDRESS}/authorization`, { body })
     }
     refused(await authorize(wanted), 401, 'invalid_signature')

@@ -47,11 +47,11 @@ describe('a provider', () => {
     owner = await hub().agent()
     buyer = await hub().agent()
     await hub().credit(buyer.keyId, usd('20'))
-    const told = await ask(hub().url, '/v1/admin/providers/vendor-co/owner', {
+    const { body, text } = await ask(hub().url, '/v1/admin/providers/vendor-co/owner', {
       key: await admin.key(hub()),
       body: { name: owner.address, reason: 'The contract says so.' },
     })
-    expect(told.body, told.text).to.include({ before: null, after: owner.address.toLowerCase() })
+    expect(body, text).to.include({ before: null, after: owner.address.toLowerCase() })
   })
   after(() => receiver.close())
 
@@ -114,8 +114,8 @@ describe('a provider', () => {
     expect(listed).to.include({ role: 'provider', name: 'the shop', balance_microdollars: null })
     const below = { body: { parent: made.body['key_id'] } }
     refused(await as(owner.apiKey, '/v1/keys', below), 404, 'not_found')
-    const gone = `/v1/keys/${String(made.body['key_id'])}`
-    await as(owner.apiKey, gone, { method: 'DELETE' })
+    const keyPath = `/v1/keys/${String(made.body['key_id'])}`
+    await as(owner.apiKey, keyPath, { method: 'DELETE' })
     hub().advanceCaches(1_000)
     refused(await as(key, ADDRESS), 401, 'revoked_api_key')
   })
@@ -261,10 +261,10 @@ describe('a provider', () => {
   })
 
   it('costs indexed reads, however many calls others have', async () => {
-    const asked: [text: string, values: unknown[]][] = []
+    const queries: [text: string, values: unknown[]][] = []
     const listening = {
       query: async (text: string, values: unknown[]) => {
-        asked.push([text, values])
+        queries.push([text, values])
         return { rows: [] }
       },
     } as unknown as Pool
@@ -285,7 +285,7 @@ describe('a provider', () => {
     )
     await admin.query('ANALYZE hub.outcome_day, hub.caller_day, hub.caller_week')
     const plans: string[] = []
-    for (const [text, values] of asked) {
+    for (const [text, values] of queries) {
       const { rows } = await admin.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values)
       plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
     }

@@ -46,17 +46,17 @@ describe('purchases of credits', () => {
     expect(second.body['purchase_id']).to.equal(first.body['purchase_id'])
     expect(await credits()).to.equal(AMOUNT)
     expect(await usdc()).to.equal(9n * AMOUNT)
-    const asked = await buy(order)
-    expect(asked, 'nobody is asked to pay again').to.have.property('status', 201)
-    expect(asked.body).to.deep.equal(second.body)
+    const response = await buy(order)
+    expect(response, 'nobody is asked to pay again').to.have.property('status', 201)
+    expect(response.body).to.deep.equal(second.body)
   })
 
   it('with an id are paid once by eight concurrent payments', async () => {
     const order = { purchase_id: 'order-2' }
     const payments = await Promise.all(Array.from({ length: 8 }, () => sign(order)))
-    const told = await Promise.all(payments.map((payment) => buy(order, payment)))
-    for (const { status } of told) expect(status).to.be.oneOf([201, 202])
-    expect(new Set(told.map(({ body }) => body['purchase_id'])).size).to.equal(1)
+    const responses = await Promise.all(payments.map((payment) => buy(order, payment)))
+    for (const { status } of responses) expect(status).to.be.oneOf([201, 202])
+    expect(new Set(responses.map(({ body }) => body['purchase_id'])).size).to.equal(1)
     expect(await credits()).to.equal(AMOUNT)
     expect(await usdc()).to.equal(9n * AMOUNT)
   })

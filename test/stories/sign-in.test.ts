@@ -41,8 +41,8 @@ describe('sign-in by email', () => {
   it('opens one session for twenty concurrent uses of a link', async () => {
     const email = newAddress()
     const token = await linkTo(email)
-    const told = await Promise.all(Array.from({ length: 20 }, () => confirm(token)))
-    const statuses = told.map(({ status }) => status).toSorted((a, b) => a - b)
+    const responses = await Promise.all(Array.from({ length: 20 }, () => confirm(token)))
+    const statuses = responses.map(({ status }) => status).toSorted((a, b) => a - b)
     expect(statuses).to.deep.equal([201, ...Array.from({ length: 19 }, () => 410)])
     const { rows } = await hub().hub.pool.query(
       `SELECT count(*)::integer AS sessions FROM hub.session s
@@ -143,9 +143,9 @@ describe('sign-in by email', () => {
 
   it('limits an address to five emails an hour without revealing it', async () => {
     const email = newAddress()
-    const told = []
-    for (let i = 0; i < 7; i++) told.push(await request(email))
-    expect(new Set(told.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1)
+    const responses = []
+    for (let i = 0; i < 7; i++) responses.push(await request(email))
+    expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1)
     await mailbox().next(email, 4)
     await linkTo(newAddress())
     expect(mailbox().mails.filter(({ to }) => to.includes(email))).to.have.length(5)
@@ -217,12 +217,12 @@ describe('sign-in by email', () => {
   it('works with the form of the page and shows errors to a browser', async () => {
     const token = await linkTo(newAddress())
     const origin = new URL(hub().url).origin
-    const told = await ask(hub().url, `/sign-in/confirm?token=${token}`, {
+    const response = await ask(hub().url, `/sign-in/confirm?token=${token}`, {
       body: `act=confirm&token=${token}`,
       headers: { 'content-type': FORM, accept: 'text/html', origin },
     })
-    expect([told.status, told.headers['location']]).to.deep.equal([303, '/account'])
-    expect(cookieOf(told)).to.match(/^hub_session=[\w-]{43}$/)
+    expect([response.status, response.headers['location']]).to.deep.equal([303, '/account'])
+    expect(cookieOf(response)).to.match(/^hub_session=[\w-]{43}$/)
     const again = await ask(hub().url, `/sign-in/confirm?token=${token}`, {
       headers: { accept: 'text/html' },
     })

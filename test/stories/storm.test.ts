@@ -39,13 +39,13 @@ describe('story: everything at once', () => {
       result(client.external({ url: `${hub().sandbox!.sellerUrl}/weather${fault}` }))
     const say = () => client.call('echo', '/say', { words: 'hi' })
     const fail = () => result(client.call('flawed', '/throws', {}))
-    const [told] = await Promise.all([
+    const [responses] = await Promise.all([
       Promise.all([...Array.from({ length: 5 }, say), client.call('gift', '/try', {})]),
       insist(() => client.purchase(usd('6'))),
       Promise.all(SELLERS.map(outside)),
       Promise.all([fail(), fail()]),
     ])
-    return told.reduce((sum, { charged }) => sum + charged, 0n)
+    return responses.reduce((sum, { charged }) => sum + charged, 0n)
   }
 
   it('leaves nothing unpaid or paid twice, and a ledger equal to the chain', async function () {

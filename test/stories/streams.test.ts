@@ -50,12 +50,12 @@ describe('a streaming response', () => {
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
   const holds = () => hub().hub.ledger.balance('liabilities:holds')
   const over = async (id: string) => {
-    let told: ApiResponse['body'] = {}
+    let call: ApiResponse['body'] = {}
     await eventually(async () => {
-      told = await callOf(id)
-      return told['state'] !== 'held' && told['receipt'] !== null
+      call = await callOf(id)
+      return call['state'] !== 'held' && call['receipt'] !== null
     })
-    return told
+    return call
   }
   const textOf = async (answer: Dispatcher.ResponseData): Promise<string> =>
     answer.body.text().catch(() => 'broken off')
@@ -83,10 +83,10 @@ describe('a streaming response', () => {
       'x-charged-microdollars': '1000',
       'x-balance-microdollars': '999000',
     })
-    const told = await callOf(idOf(answer))
-    expect(told).to.include({ state: 'charged', charged_microdollars: 1_000 })
+    const record = await callOf(idOf(answer))
+    expect(record).to.include({ state: 'charged', charged_microdollars: 1_000 })
     const claims = claimsOf(trailers['x-receipt'])
-    expect(claimsOf(told['receipt'])).to.deep.equal(claims)
+    expect(claimsOf(record['receipt'])).to.deep.equal(claims)
     expect(claims).to.include({ response_sha256: sha('data: 1\n\ndata: 2\n\n') })
   })
 
@@ -95,8 +95,12 @@ describe('a streaming response', () => {
     const answer = await begin('piped/on')
     ;(await connection).write('data: 1\n\n', () => void connection.then((it) => it.destroy()))
     expect(await textOf(answer)).to.equal('broken off')
-    const told = await over(idOf(answer))
-    expect(told).to.include({ state: 'released', reason: 'stream_broken', charged_microdollars: 0 })
+    const record = await over(idOf(answer))
+    expect(record).to.include({
+      state: 'released',
+      reason: 'stream_broken',
+      charged_microdollars: 0,
+    })
     expect([await spent(), await holds()]).to.deep.equal([0n, 0n])
   })
 
@@ -179,8 +183,8 @@ describe('a streaming response', () => {
     const answer = await begin('piped/large', {}, { mebibytes: 300 })
     answer.body.on('error', () => undefined)
     await client.destroy()
-    const told = await over(idOf(answer))
-    expect(told).to.include({ state: 'released', reason: 'stream_too_large' })
+    const record = await over(idOf(answer))
+    expect(record).to.include({ state: 'released', reason: 'stream_too_large' })
     expect(endless.mebibytes).to.be.within(256, 258)
   })
 
@@ -193,8 +197,8 @@ describe('a streaming response', () => {
 
   it('is not sent, and refunded, if the endpoint does not declare streams', async () => {
     const answer = await begin('piped/undeclared')
-    const told = (await answer.body.json()) as Record<string, unknown>
-    expect([answer.statusCode, told['code'], told['reason']]).to.deep.equal([
+    const problem = (await answer.body.json()) as Record<string, unknown>
+    expect([answer.statusCode, problem['code'], problem['reason']]).to.deep.equal([
       502,
       'plugin_contract',
       'stream_not_declared',

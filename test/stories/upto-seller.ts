@@ -25,8 +25,8 @@ export interface UptoSeller {
 }
 
 function forge(receipt: string, members: UptoSeller['forged']): string {
-  const told = JSON.parse(Buffer.from(receipt, 'base64').toString()) as object
-  return Buffer.from(JSON.stringify({ ...told, ...members })).toString('base64')
+  const signed = JSON.parse(Buffer.from(receipt, 'base64').toString()) as object
+  return Buffer.from(JSON.stringify({ ...signed, ...members })).toString('base64')
 }
 
 interface Terms {

@@ -124,9 +124,9 @@ describe('webhooks', () => {
     await claim(id(2), 'pending', 'failed')
     await claim(id(3), 'claimed', 'settled')
     const notices = await hooks.receiver().next(made.path, 2)
-    const told = notices.map((notice) => dataOf(notice).data)
+    const data = notices.map((notice) => dataOf(notice).data)
     const common = { direction: 'in', key_id: hooks.ada().keyId, amount_microdollars: 5_000_000 }
-    expect(told).to.have.deep.members([
+    expect(data).to.have.deep.members([
       { ...common, id: id(1), outcome: 'paid', transaction: null },
       { ...common, id: id(2), outcome: 'not_paid', transaction: null },
     ])

@@ -39,13 +39,13 @@ describe('A216 a call below the minimum price of x402', () => {
       [9_999, 999n], // the maximum of the call
     ] as const) {
       const steps = [{ meter: tokens, send: 'a' }]
-      const told = await payer.call('whole', steps, encode(await payer.sign('whole', steps)))
-      expect(told.headers).to.include({ 'x-charged-microdollars': String(charged) })
+      const { headers } = await payer.call('whole', steps, encode(await payer.sign('whole', steps)))
+      expect(headers).to.include({ 'x-charged-microdollars': String(charged) })
       spent += charged
       let record: object | undefined
       await eventually(async () => {
         const sql = 'SELECT quantity, charged FROM hub.call WHERE id = $1'
-        ;[record] = (await hub().hub.pool.query(sql, [told.headers['x-call-id']])).rows
+        ;[record] = (await hub().hub.pool.query(sql, [headers['x-call-id']])).rows
         return record !== undefined
       })
       const quantity = BigInt(Math.min(tokens, 428))

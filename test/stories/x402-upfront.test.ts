@@ -89,8 +89,8 @@ describe('A211 an x402 payment is settled before the work', () => {
     before = async () => {
       throw new Error('down')
     }
-    const told = await pay('large')
-    expect(told.body['payment'], told.text).to.include({ state: 'kept' })
+    const { body, text } = await pay('large')
+    expect(body['payment'], text).to.include({ state: 'kept' })
   })
 
   it('and pays for the next attempt if the work fails', async () => {

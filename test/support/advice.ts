@@ -1,14 +1,14 @@
-interface Asked {
+interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, unknown>>
 }
 
-interface Answered {
+interface Response {
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
 }
 
-type Fits = (asked: Asked, answered: Answered, advice: string) => boolean
+type Fits = (request: Request, response: Response, advice: string) => boolean
 
 const hasMember =
   (name: string): Fits =>
@@ -37,15 +37,15 @@ const RULES: readonly (readonly [phrase: RegExp, fits: Fits])[] = [
   [/\bbuy credits\b/i, ({ path }) => !/^\/v1\/(?:credits\/purchase|topups)/.test(path)],
 ]
 
-const lower = (headers: Asked['headers']): object =>
+const lower = (headers: Request['headers']): object =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
 /** Lists the phrases in the advice of a problem that name what its response or request lacks. */
-export function findMisfits(asked: Asked, answered: Answered): readonly string[] {
-  const { advice, type, code } = answered.body
+export function findMisfits(request: Request, response: Response): readonly string[] {
+  const { advice, type, code } = response.body
   if (typeof advice !== 'string' || typeof type !== 'string') return []
   const misfits = RULES.filter(
-    ([phrase, fits]) => phrase.test(advice) && !fits(asked, answered, advice),
+    ([phrase, fits]) => phrase.test(advice) && !fits(request, response, advice),
   ).map(([phrase]) => String(phrase))
   return type === `/docs/problems/${String(code)}` ? misfits : [...misfits, `link ${type}`]
 }

@@ -69,8 +69,8 @@ const tsc = (): string => join(ROOT, 'node_modules/typescript/bin/tsc')
 /** Splits a file into declarations, each from an unindented line to the next. */
 function partsOf(text: string, ours: RegExp | undefined): readonly string[] {
   const parts = text.split(/\n(?=[a-z])/).map((part) => part.trim())
-  const told = parts.filter((part) => !/^import |^export \{\};?$/.test(part))
-  return ours ? told.filter((part) => ours.test(part)) : told
+  const declarations = parts.filter((part) => !/^import |^export \{\};?$/.test(part))
+  return ours ? declarations.filter((part) => ours.test(part)) : declarations
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) writeFileSync(KEPT, apiReport())

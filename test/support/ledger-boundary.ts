@@ -142,9 +142,9 @@ export const ledgerBoundary: Rule = (tree) => {
     const known = listed.get(key) ?? 0
     return count > known ? [`${key} (${count}, listed ${known}): query the ledger by itself`] : []
   })
-  const gone = [...listed].flatMap(([key, known]) => {
+  const staleEntries = [...listed].flatMap(([key, known]) => {
     const count = found.get(key) ?? 0
     return count < known ? [`${key} (${count}, listed ${known}): lower it in ${COUPLINGS}`] : []
   })
-  return [...added, ...gone]
+  return [...added, ...staleEntries]
 }

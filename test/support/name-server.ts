@@ -25,18 +25,18 @@ export async function openNameServer(): Promise<{
   readonly addresses: Map<string, Addresses>
   readonly url: string
   /** Queried names. */
-  readonly asked: string[]
+  readonly queries: string[]
   /** Resolver that uses only this server. */
   readonly resolver: Resolver
   close(): void
 }> {
   const records: Records = new Map()
   const addresses = new Map<string, Addresses>()
-  const asked: string[] = []
+  const queries: string[] = []
   const socket = createSocket('udp4')
   socket.on('message', (message, { port, address }) => {
     const { name, end } = readName(message)
-    asked.push(name)
+    queries.push(name)
     const type = message.readUInt16BE(end)
     const key = name.toLowerCase()
     const known: Addresses | readonly Buffer[] | undefined =
@@ -62,7 +62,7 @@ export async function openNameServer(): Promise<{
   const resolver = new Resolver({ timeout: 500, tries: 2 })
   const url = `127.0.0.1:${socket.address().port}`
   resolver.setServers([url])
-  return { records, addresses, url, asked, resolver, close: () => socket.close() }
+  return { records, addresses, url, queries, resolver, close: () => socket.close() }
 }
 
 function readName(message: Buffer): { readonly name: string; readonly end: number } {

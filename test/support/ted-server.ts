@@ -12,7 +12,7 @@ import { pack } from 'tar-stream'
 export interface TedServer {
   readonly port: number
   /** Received requests, in order. */
-  readonly asked: readonly Asked[]
+  readonly requests: readonly ReceivedRequest[]
   /** Adds a notice to a day. */
   publish(issue: Issue): void
   close(): Promise<void>
@@ -33,7 +33,7 @@ export interface Published {
   readonly other?: boolean
 }
 
-export interface Asked {
+export interface ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly body: string
@@ -53,7 +53,7 @@ export interface Odd {
 
 export interface Behavior {
   /** Returns a response that replaces the usual one; `before` lists all earlier requests. */
-  readonly odd?: (asked: Asked, before: readonly Asked[]) => Odd | undefined
+  readonly odd?: (request: ReceivedRequest, before: readonly ReceivedRequest[]) => Odd | undefined
   /** Number of 202 responses before a document is ready. @defaultValue 1 */
   readonly rendering?: number
   readonly port?: number
@@ -63,10 +63,10 @@ const FIELDS = new Set(['publication-number', 'publication-date', 'ojs-number', 
 const KEYS = new Set(['query', 'fields', 'limit', 'scope', 'paginationMode', 'iterationNextToken'])
 
 export async function startTed(issues: Issue[], behavior: Behavior = {}): Promise<TedServer> {
-  const asked: Asked[] = []
+  const requests: ReceivedRequest[] = []
   const looks = new Map<string, number>()
   const tokens = new Map<string, { readonly query: string; readonly from: number }>()
-  const usual = async ({ path, body }: Asked): Promise<Odd> => {
+  const usual = async ({ path, body }: ReceivedRequest): Promise<Odd> => {
     if (path === '/v3/notices/search') return search(issues, tokens, body)
     const [, number = ''] = /^\/en\/notice\/(\d+-\d{4})\/xml$/.exec(path) ?? []
     if (number !== '') return document(issues, looks, number, behavior.rendering ?? 1)
@@ -79,8 +79,8 @@ export async function startTed(issues: Issue[], behavior: Behavior = {}): Promis
     const { method = '', url: path = '' } = request
     const userAgent = request.headers['user-agent'] ?? ''
     const one = { method, path, body, userAgent, at: performance.now() }
-    const before = [...asked]
-    asked.push(one)
+    const before = [...requests]
+    requests.push(one)
     send(response, behavior.odd?.(one, before) ?? (await usual(one)))
   }
   const server = createServer((request, response) => {
@@ -91,7 +91,7 @@ export async function startTed(issues: Issue[], behavior: Behavior = {}): Promis
   })
   return {
     port: (server.address() as AddressInfo).port,
-    asked,
+    requests,
     publish: (issue) => void issues.push(issue),
     async close() {
       server.closeAllConnections()
@@ -120,22 +120,22 @@ function search(
   tokens: Map<string, { readonly query: string; readonly from: number }>,
   body: string,
 ): Odd {
-  const asked = JSON.parse(body) as Record<string, unknown> & { query: string; limit: number }
+  const search = JSON.parse(body) as Record<string, unknown> & { query: string; limit: number }
   const invalid = (field: string, message: string) =>
     json(400, { message: 'Validation error', error: [{ objectName: 'request', field, message }] })
-  const stranger = Object.keys(asked).find((key) => !KEYS.has(key))
+  const stranger = Object.keys(search).find((key) => !KEYS.has(key))
   if (stranger !== undefined) return invalid(stranger, 'is not known')
-  const fields = asked['fields'] as string[]
+  const fields = search['fields'] as string[]
   if (!Array.isArray(fields) || fields.length === 0) return invalid('fields', 'must not be empty')
   if (fields.some((field) => !FIELDS.has(field))) return invalid('fields', 'unsupported value')
-  if (!(asked.limit >= 1 && asked.limit <= 250)) return invalid('limit', 'must be at most 250')
-  const token = asked['iterationNextToken'] as string | undefined
-  const cursor = token === undefined ? { query: asked.query, from: 0 } : tokens.get(token)
-  if (cursor?.query !== asked.query) return json(500, { message: 'internal error' })
-  const all = found(issues, asked.query)
-  const page = all.slice(cursor.from, cursor.from + asked.limit)
+  if (!(search.limit >= 1 && search.limit <= 250)) return invalid('limit', 'must be at most 250')
+  const token = search['iterationNextToken'] as string | undefined
+  const cursor = token === undefined ? { query: search.query, from: 0 } : tokens.get(token)
+  if (cursor?.query !== search.query) return json(500, { message: 'internal error' })
+  const all = found(issues, search.query)
+  const page = all.slice(cursor.from, cursor.from + search.limit)
   const next = `token-${tokens.size + 1}`
-  tokens.set(next, { query: asked.query, from: cursor.from + page.length })
+  tokens.set(next, { query: search.query, from: cursor.from + page.length })
   return json(200, {
     notices: page,
     totalNoticeCount: all.length,

@@ -63,9 +63,9 @@ export class WebhookFixture {
     const path = this.newPath()
     if (answering) this.receiver().answer(path, answering)
     const url = `http://receiver.test:${this.receiver().port}${path}`
-    const told = await this.api('', { body: { url, events } })
-    expect(told.status, told.text).to.equal(201)
-    const { webhook_id: id, secret } = told.body as { webhook_id: string; secret: string }
+    const { status, body, text } = await this.api('', { body: { url, events } })
+    expect(status, text).to.equal(201)
+    const { webhook_id: id, secret } = body as { webhook_id: string; secret: string }
     return { id, secret, path }
   }
 

@@ -76,13 +76,14 @@ interface Doc extends Things {
   readonly entities: () => Things
 }
 const docOf = (text: string): Doc => wink.readDoc(text)
-const asked: Readonly<Record<'precedingSpaces' | 'span' | 'type' | 'sentiment', unknown>> = wink.its
+const properties: Readonly<Record<'precedingSpaces' | 'span' | 'type' | 'sentiment', unknown>> =
+  wink.its
 
 /** Finds dates and amounts with wink-nlp, which does not recognize names. */
 export const winkValues = (text: string): FoundSpan[] => {
   const doc = docOf(text)
   const words = doc.tokens().out() as string[]
-  const spaces = doc.tokens().out(asked.precedingSpaces) as string[]
+  const spaces = doc.tokens().out(properties.precedingSpaces) as string[]
   const starts: number[] = []
   let at = 0
   for (const [index, word] of words.entries()) {
@@ -90,8 +91,8 @@ export const winkValues = (text: string): FoundSpan[] => {
     starts.push(at)
     at += word.length
   }
-  const spans = doc.entities().out(asked.span) as [number, number][]
-  const types = doc.entities().out(asked.type) as string[]
+  const spans = doc.entities().out(properties.span) as [number, number][]
+  const types = doc.entities().out(properties.type) as string[]
   return spans.flatMap(([first, last], index) => {
     const type = WINK_TYPES.get(types[index] ?? '')
     const end = (starts[last] ?? 0) + (words[last]?.length ?? 0)
@@ -100,7 +101,7 @@ export const winkValues = (text: string): FoundSpan[] => {
 }
 
 /** Returns the sentiment from -1 to 1 by wink-nlp. */
-export const winkSentiment = (text: string): number => Number(docOf(text).out(asked.sentiment))
+export const winkSentiment = (text: string): number => Number(docOf(text).out(properties.sentiment))
 
 /** Returns the sentiment from -1 to 1 by VADER. */
 export const vaderSentiment = (text: string): number =>

@@ -9,7 +9,7 @@ import { accuracy, calibrationError, SpanScore } from './score.ts'
 import type { Corpus, LabeledText } from './texts.ts'
 
 /** Text with our result for it. */
-const told = (one: LabeledText, model: PolarityModel) => ({
+const resultOf = (one: LabeledText, model: PolarityModel) => ({
   ...one,
   overall: overallOf(readSentences(sentencesOf(one.text), model)),
 })
@@ -23,8 +23,8 @@ const threeWay = (mood: number): string =>
 export const sentimentRows = (corpora: readonly Corpus[]): Row[] =>
   corpora.map(({ name, texts, isTrainingData }) => {
     const judged = isTrainingData
-      ? foldsOf(texts).flatMap(({ model, heldOut }) => heldOut.map((one) => told(one, model)))
-      : texts.map((one) => told(one, polarityModel()))
+      ? foldsOf(texts).flatMap(({ model, heldOut }) => heldOut.map((one) => resultOf(one, model)))
+      : texts.map((one) => resultOf(one, polarityModel()))
     const isThreeWay = texts.some(({ label }) => label === 'neutral')
     const isRight = ({ label, overall }: (typeof judged)[number]): boolean =>
       isThreeWay

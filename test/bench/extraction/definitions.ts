@@ -66,16 +66,18 @@ export class Definitions {
 
   /** Returns the lines that nothing needs without a definition, those of its own included. */
   linesOnlyFor(wanted: Pick<Definition, 'module' | 'name'>): number {
-    const isUsed = (key: string, gone: ReadonlySet<string>): boolean =>
-      this.#uses.some(([user, uses]) => uses.has(key) && !gone.has(keyOf(user)))
-    const gone = new Set([keyOf(wanted)])
-    for (let size = 0; size !== gone.size; ) {
-      size = gone.size
-      const used = this.#uses.flatMap(([user, uses]) => (gone.has(keyOf(user)) ? [...uses] : []))
-      for (const key of used) if (!isUsed(key, gone)) gone.add(key)
+    const isUsed = (key: string, removedKeys: ReadonlySet<string>): boolean =>
+      this.#uses.some(([user, uses]) => uses.has(key) && !removedKeys.has(keyOf(user)))
+    const removedKeys = new Set([keyOf(wanted)])
+    for (let size = 0; size !== removedKeys.size; ) {
+      size = removedKeys.size
+      const used = this.#uses.flatMap(([user, uses]) =>
+        removedKeys.has(keyOf(user)) ? [...uses] : [],
+      )
+      for (const key of used) if (!isUsed(key, removedKeys)) removedKeys.add(key)
     }
     return this.#uses
-      .filter(([each]) => gone.has(keyOf(each)))
+      .filter(([each]) => removedKeys.has(keyOf(each)))
       .reduce((sum, [{ source }]) => sum + source.split('\n').length, 0)
   }
 }

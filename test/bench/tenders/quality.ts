@@ -74,8 +74,10 @@ function factQuality(read: readonly { xml: string; notice: Document }[]): Qualit
 /** Recognition of texts that move a deadline, each notice alone, without an earlier version. */
 function changeQuality(notices: readonly Notice[]): Quality {
   const moved = new Set(judged('deadline_moved'))
-  const told = notices.filter((notice) => notice.changes && isCall(notice) && notice.type !== 'F14')
-  const found = told.map((notice) => {
+  const changeNotices = notices.filter(
+    (notice) => notice.changes && isCall(notice) && notice.type !== 'F14',
+  )
+  const found = changeNotices.map((notice) => {
     const { changes } = derive([{ notice, sha256: '' }])
     return { number: notice.number, isFound: changes.some(({ signal }) => signal === 'deadline') }
   })
@@ -84,7 +86,11 @@ function changeQuality(notices: readonly Notice[]): Quality {
   const all = found.filter(({ number }) => moved.has(number)).length
   const share = all === 0 ? 0 : rounded((all - missed.length) / all)
   return {
-    figures: { changes_judged: told.length, changes_moving: all, changes_recognized: share },
+    figures: {
+      changes_judged: changeNotices.length,
+      changes_moving: all,
+      changes_recognized: share,
+    },
     targets: [
       atLeast('texts that move a deadline and are recognized', share, 0.95),
       none('texts that move none and are taken for one', invented.length),

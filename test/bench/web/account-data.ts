@@ -28,13 +28,13 @@ const SPEND = 1_000_000_000_000n
 export async function addAccountData(hub: RunningHub, { token }: Person): Promise<AccountData> {
   const person = personWith(hub.url, 'bench@example.test', `hub_session=${token}`)
   const make = async (path: string, body: object) => {
-    const told = await person.ask(path, { body })
-    if (told.status !== 201) throw new Error(`${path}: ${told.text}`)
-    return told.body
+    const response = await person.ask(path, { body })
+    if (response.status !== 201) throw new Error(`${path}: ${response.text}`)
+    return response.body
   }
   const { api_key: key } = await make('/v1/keys', { name: 'Caller' })
   const call = { key: String(key), body: { text: 'Lovely staff, noisy room.' } }
-  const told = await ask(hub.url, '/proxy/analysis/sentiment', call)
+  const response = await ask(hub.url, '/proxy/analysis/sentiment', call)
   const webhook = await make('/v1/webhooks', {
     url: 'https://example.com/hub-events',
     events: ['balance.low'],
@@ -55,7 +55,7 @@ export async function addAccountData(hub: RunningHub, { token }: Person): Promis
   }))
   await person.ask(`/v1/provider/services/${API}/endpoints`, { method: 'PUT', body: { endpoints } })
   return {
-    call: String(told.headers['x-call-id']),
+    call: String(response.headers['x-call-id']),
     webhook: String(webhook['webhook_id']),
     domain: String(domain['domain_id']),
     api: API,

@@ -17,8 +17,8 @@ describe('the commands for backups', () => {
       AWS_ACCESS_KEY_ID: 'id',
       AWS_SECRET_ACCESS_KEY: 'secret',
     })
-    let said = ''
-    const write = (text: string) => (said += text)
+    let output = ''
+    const write = (text: string) => (output += text)
     const connect = () => Promise.reject(new Error('opens its own'))
     const config = readConfig({
       HUB_BACKUP_PASSPHRASE: PASSPHRASE,
@@ -35,12 +35,12 @@ describe('the commands for backups', () => {
         tell: write,
       })
     try {
-      expect(await command('backup'), said).to.equal(0)
-      expect(said).to.match(/^s3:\/\/vault\/hubs\/one\/backup-\d{8}T\d{6}Z: [\d.]+ MiB of data/)
+      expect(await command('backup'), output).to.equal(0)
+      expect(output).to.match(/^s3:\/\/vault\/hubs\/one\/backup-\d{8}T\d{6}Z: [\d.]+ MiB of data/)
       expect([...buckets.objects.keys()][0]).to.match(/^\/vault\/hubs\/one\/backup-/)
-      said = ''
-      expect(await command('restore', '--to', at('from-bucket'), '--verify'), said).to.equal(0)
-      expect(said).to.include('Ledger: sound').and.include('Outgoing payments: off')
+      output = ''
+      expect(await command('restore', '--to', at('from-bucket'), '--verify'), output).to.equal(0)
+      expect(output).to.include('Ledger: sound').and.include('Outgoing payments: off')
       expect(await command('restore'), 'without --to').to.equal(2)
     } finally {
       process.env = saved

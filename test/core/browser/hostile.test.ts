@@ -17,11 +17,11 @@ describe('a malicious page', function () {
   const render = (path: string, more: Partial<RenderRequest> = {}) =>
     reading().renderer.render({ url: `http://owner.test${path}`, deadlineMs: 20_000, ...more })
   const codeOf = async (path: string, more: Partial<RenderRequest> = {}): Promise<string> => {
-    const told = await render(path, more).then(
+    const outcome = await render(path, more).then(
       ({ body }) => `delivered: ${body.toString().slice(0, 200)}`,
       (error: unknown) => error,
     )
-    return told instanceof RenderError ? told.code : String(told)
+    return outcome instanceof RenderError ? outcome.code : String(outcome)
   }
   const pidOf = (): number => reading().renderer.pids[0] ?? 0
 
@@ -29,9 +29,9 @@ describe('a malicious page', function () {
     const { canary } = reading().site
     const { body, status } = await render('/evil', { waitFor: '#told.done' })
     expect(status).to.equal(200)
-    const [told = ''] = /\{.*?\}/.exec(body.toString()) ?? []
+    const [attempts = ''] = /\{.*?\}/.exec(body.toString()) ?? []
     const all = { fetch: 6, socket: 6, events: 6, worker: 6 }
-    expect(JSON.parse(told), 'what was tried, and failed').to.deep.equal(all)
+    expect(JSON.parse(attempts), 'what was tried, and failed').to.deep.equal(all)
     expect(canary.heard).to.deep.equal([])
     // The canary does detect connections.
     connect(canary.port, '127.0.0.1').on('error', () => undefined)
@@ -43,14 +43,14 @@ describe('a malicious page', function () {
   })
 
   it('cannot lead to this machine, another host or a blank page (A094)', async () => {
-    const { canary, asked } = reading().site
+    const { canary, requests } = reading().site
     const ways = ['location', 'late', 'refresh', 'form']
     const paths = ways.flatMap((way) => [`/lead/${way}/inside`, `/lead/${way}/elsewhere`])
     paths.push('/lead/late/blank', '/moved/inside', '/moved/elsewhere')
-    const told = await Promise.all(paths.map(async (path) => [path, await codeOf(path)]))
-    expect(told).to.deep.equal(paths.map((path) => [path, 'content_redirected']))
+    const outcomes = await Promise.all(paths.map(async (path) => [path, await codeOf(path)]))
+    expect(outcomes).to.deep.equal(paths.map((path) => [path, 'content_redirected']))
     expect(canary.heard).to.deep.equal([])
-    expect(asked.filter((each) => each.startsWith('stranger.test /plain'))).to.deep.equal([])
+    expect(requests.filter((each) => each.startsWith('stranger.test /plain'))).to.deep.equal([])
   })
 
   it('is refused if its host is not public, or its port or scheme is not allowed', async () => {
@@ -100,35 +100,35 @@ describe('a malicious page', function () {
 
   it('is stopped if it is too large in any encoding', async () => {
     const large = ['/bomb/long', '/large.pdf', '/endless']
-    const told = await Promise.all(large.map((path) => codeOf(path)))
-    expect(told).to.deep.equal(large.map(() => 'upstream_too_large'))
+    const outcomes = await Promise.all(large.map((path) => codeOf(path)))
+    expect(outcomes).to.deep.equal(large.map(() => 'upstream_too_large'))
     const late = ['render_limit_exceeded', 'upstream_too_large', 'upstream_timeout']
     expect(await codeOf('/zip', { deadlineMs: 1_500 })).to.be.oneOf(late)
   })
 
   it('times out if it does not respond', async () => {
-    const told = await Promise.all([
+    const outcomes = await Promise.all([
       codeOf('/silent', { deadlineMs: 800 }),
       codeOf('/slow-body', { deadlineMs: 2_500 }),
       codeOf('/cut'),
       codeOf('/bomb/reload'),
     ])
     const late = 'upstream_timeout'
-    expect(told).to.deep.equal([late, late, 'upstream_unreachable', 'render_limit_exceeded'])
+    expect(outcomes).to.deep.equal([late, late, 'upstream_unreachable', 'render_limit_exceeded'])
     expect(await codeOf('/moved/round')).to.equal('upstream_redirect')
     const signal = AbortSignal.timeout(300)
     expect(await codeOf('/silent', { signal })).to.equal(late)
   })
 
   it('has its dialogs dismissed and its popups closed', async () => {
-    const { asked } = reading().site
-    const told = await Promise.all([
+    const { requests } = reading().site
+    const outcomes = await Promise.all([
       codeOf('/bomb/alerts'),
       codeOf('/bomb/popups'),
       codeOf('/bomb/deep', { maxBytes: MIB }),
     ])
-    for (const each of told) expect(each).to.match(/^delivered/)
-    expect(asked.filter((each) => each.endsWith('/plain')).length).to.be.below(60)
+    for (const each of outcomes) expect(each).to.match(/^delivered/)
+    expect(requests.filter((each) => each.endsWith('/plain')).length).to.be.below(60)
   })
 
   it('cannot exhaust the memory of the hub by console output', async () => {
@@ -157,10 +157,10 @@ describe('a malicious page', function () {
   it('fails if its browser is killed, and another browser starts', async () => {
     const { renderer, site } = reading()
     const before = pidOf()
-    const from = site.asked.length
+    const from = site.requests.length
     const dying = [codeOf('/silent'), codeOf('/late', { waitFor: '#never' })]
     const both = ['owner.test /silent', 'owner.test /late']
-    await eventually(async () => both.every((each) => site.asked.slice(from).includes(each)))
+    await eventually(async () => both.every((each) => site.requests.slice(from).includes(each)))
     process.kill(before, 'SIGKILL')
     expect(await Promise.all(dying)).to.deep.equal(['render_failed', 'render_failed'])
     expect(await codeOf('/plain')).to.match(/^delivered/)
@@ -170,10 +170,10 @@ describe('a malicious page', function () {
 
   it('is refused if too many callers wait, and the number of browsers stays limited', async () => {
     const { renderer } = reading()
-    const told = await Promise.all(
+    const outcomes = await Promise.all(
       Array.from({ length: 60 }, () => codeOf('/silent', { deadlineMs: 1_000 })),
     )
-    expect(new Set(told)).to.deep.equal(new Set(['upstream_timeout', 'render_unavailable']))
+    expect(new Set(outcomes)).to.deep.equal(new Set(['upstream_timeout', 'render_unavailable']))
     expect(renderer.pids).to.have.length(1)
     expect(await codeOf('/plain')).to.match(/^delivered/)
   })

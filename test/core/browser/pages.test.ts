@@ -85,7 +85,7 @@ describe('a rendered page', () => {
       return `p:${name}${inner}`
     })
     expect((await render('/plain', { waitFor: forms.join() })).status).to.equal(200)
-    const error = await render('/plain', { waitFor: 'p:eq(1)' }).catch((told: unknown) => told)
+    const error = await render('/plain', { waitFor: 'p:eq(1)' }).catch((reason: unknown) => reason)
     expect((error as RenderError).code).to.equal('validation_failed')
   })
 
@@ -94,10 +94,10 @@ describe('a rendered page', () => {
     expect(url).to.equal('https://secure.test/plain')
     expect(body.toString()).to.include('Ships below the quay')
     const error = await render('', { url: 'https://badtls.test/plain' }).catch(
-      (told: unknown) => told,
+      (reason: unknown) => reason,
     )
     expect((error as RenderError).code).to.equal('upstream_tls')
-    expect(reading().site.asked).not.to.include('badtls.test /plain')
+    expect(reading().site.requests).not.to.include('badtls.test /plain')
   })
 
   it('follows redirects within the allowed hosts, and reports the final URL', async () => {

@@ -81,8 +81,8 @@ describe('the client waits for a response', () => {
     const headers = { ...SOON, 'x-receipt': 'signed', 'x-charged-microdollars': '900' }
     for (const status of [202, 429]) {
       steps = [{ status, headers, body: { code: 'queued' } }]
-      const told = (await failure(call('one'))) as { readonly charged: bigint }
-      expect(told.charged).to.equal(900n)
+      const error = (await failure(call('one'))) as { readonly charged: bigint }
+      expect(error.charged).to.equal(900n)
       expect([steps, waits]).to.deep.equal([[], []])
     }
   })

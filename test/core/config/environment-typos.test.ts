@@ -53,11 +53,12 @@ describe('CONFIGURATION.md', () => {
 
 describe('PORT, which hosting platforms set', () => {
   it('is reported as ignored, unless HUB_PORT or a passed socket says where to listen', () => {
-    const said = (env: NodeJS.ProcessEnv) => readConfig({ PORT: '10000', ...env }).ignoredVariables
-    expect(said({})).to.deep.equal([
+    const ignoredVariables = (env: NodeJS.ProcessEnv) =>
+      readConfig({ PORT: '10000', ...env }).ignoredVariables
+    expect(ignoredVariables({})).to.deep.equal([
       'PORT is ignored: set HUB_PORT to the port to listen on, or to 8402.',
     ])
-    expect(said({ HUB_PORT: '8402' })).to.deep.equal([])
-    expect(said({ LISTEN_FDS: '1' })).to.deep.equal([])
+    expect(ignoredVariables({ HUB_PORT: '8402' })).to.deep.equal([])
+    expect(ignoredVariables({ LISTEN_FDS: '1' })).to.deep.equal([])
   })
 })

@@ -237,8 +237,8 @@ describe('the logins of a hub', () => {
     expect((refused as Error).message).to.contain('use another login for DATABASE_URL')
     const name = new URL(database.url).username
     await fresh.admin.query(`GRANT pg_write_all_data TO "${name}"`)
-    const told = await assertLimited(database.url).catch((reason: Error) => reason.message)
-    expect(told).to.contain(`REVOKE "pg_write_all_data" FROM "${name}"`)
+    const message = await assertLimited(database.url).catch((reason: Error) => reason.message)
+    expect(message).to.contain(`REVOKE "pg_write_all_data" FROM "${name}"`)
     await fresh.admin.query(`REVOKE pg_write_all_data FROM "${name}"`)
     await assertLimited(database.url)
   })

@@ -40,11 +40,11 @@ describe('createPool', () => {
   it('survives the loss of an idle connection', async () => {
     const pool = createPool(database.url)
     const { rows } = await pool.query('SELECT pg_backend_pid() AS pid')
-    const gone = new Promise((resolve) => {
+    const removal = new Promise((resolve) => {
       pool.once('remove', resolve)
     })
     await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [rows[0].pid])
-    await gone
+    await removal
     expect((await pool.query('SELECT 1 AS one')).rows).to.deep.equal([{ one: 1 }])
     await pool.end()
   })

@@ -22,11 +22,11 @@ describe('an upgrade from the oldest supported state', () => {
   after(() => database.drop())
 
   async function command(...args: string[]): Promise<readonly [number, string]> {
-    let said = ''
-    const write = (text: string) => (said += text)
+    let output = ''
+    const write = (text: string) => (output += text)
     const config = readConfig({ DATABASE_URL: database.url })
     const code = await migrateCommand({ config, plugins: [], write }, args)
-    return [code, said]
+    return [code, output]
   }
   const balances = async (): Promise<unknown> => {
     const sql =
@@ -64,8 +64,8 @@ describe('an upgrade from the oldest supported state', () => {
     expect(url).not.to.equal(database.url)
     const config = readConfig({ DATABASE_URL: url })
     for (const name of ['plan', 'status', 'apply']) {
-      const told = migrateCommand({ config, plugins: [], write: () => {} }, [name])
-      const { message } = (await told.catch((error: Error) => error)) as Error
+      const migration = migrateCommand({ config, plugins: [], write: () => {} }, [name])
+      const { message } = (await migration.catch((error: Error) => error)) as Error
       expect(message, name).to.match(
         /^This login does not own the database: set DATABASE_OWNER_URL/,
       )

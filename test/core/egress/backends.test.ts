@@ -13,7 +13,7 @@ describe('the client for servers of the operator', () => {
   })
   after(() => Promise.all([named.stop(), other.stop()]))
 
-  const asked = async (url: string): Promise<unknown> => {
+  const requestOrError = async (url: string): Promise<unknown> => {
     const backends = createBackends({
       origins: [`http://127.0.0.1:${named.port}`],
       userAgent: 'test',
@@ -28,7 +28,10 @@ describe('the client for servers of the operator', () => {
   }
 
   it('reaches this machine at a listed origin', async () => {
-    expect(await asked(`http://127.0.0.1:${named.port}/any/path`)).to.have.property('status', 200)
+    expect(await requestOrError(`http://127.0.0.1:${named.port}/any/path`)).to.have.property(
+      'status',
+      200,
+    )
   })
 
   it('refuses any other port, name or scheme, and sends nothing there', async () => {
@@ -39,7 +42,7 @@ describe('the client for servers of the operator', () => {
       `http://127.0.0.1:${named.port}@127.0.0.1:${other.port}/`,
       'not a url',
     ]) {
-      const error = await asked(url)
+      const error = await requestOrError(url)
       expect(error, url).to.be.instanceOf(EgressError)
       expect(error, url).to.include({ code: 'destination_not_allowed', sent: false })
     }

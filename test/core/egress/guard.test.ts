@@ -8,12 +8,12 @@ import { type Listening, listen, realSockets, withEgress } from './fixture.ts'
 
 /** A resolver that reads from a table; each lookup returns the next list of a name. */
 function table(names: Record<string, readonly (readonly string[])[]>): Resolver {
-  const asked = new Map<string, number>()
+  const lookupCounts = new Map<string, number>()
   return async (name) => {
     const answers = names[name]
     if (!answers) throw Object.assign(new Error(`no ${name}`), { code: 'ENOTFOUND' })
-    const turn = asked.get(name) ?? 0
-    asked.set(name, turn + 1)
+    const turn = lookupCounts.get(name) ?? 0
+    lookupCounts.set(name, turn + 1)
     const addresses = answers[Math.min(turn, answers.length - 1)] ?? []
     return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
   }

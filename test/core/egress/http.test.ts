@@ -197,9 +197,9 @@ describe('a misbehaving destination', () => {
   })
 
   it('that does not listen is unreachable, and nothing is sent', async () => {
-    const gone = await listen()
-    await gone.stop()
-    const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${gone.port}`)
+    const stoppedServer = await listen()
+    await stoppedServer.stop()
+    const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${stoppedServer.port}`)
     const error = await withEgress({ sandboxHosts }, (egress) => rejection(ask(egress)))
     expect(error).to.include({ code: 'upstream_unreachable', sent: false })
     expect(error.message).not.to.match(/\d/)

@@ -14,14 +14,14 @@ describe('the filtering proxy', () => {
   let canary: Listening
   before(async () => {
     canary = await listen()
-    site = await listen((asked, response) => {
-      if (asked.url === '/large') return void response.end(LARGE)
-      if (asked.url === '/moved') {
+    site = await listen((incoming, response) => {
+      if (incoming.url === '/large') return void response.end(LARGE)
+      if (incoming.url === '/moved') {
         const location = `http://127.0.0.1:${canary.port}/`
         return void response.writeHead(302, { location }).end()
       }
       response.writeHead(200, { 'alt-svc': 'h3=":443"', 'set-cookie': ['a=1', 'b=2'] })
-      response.end(`host ${asked.headers.host}`)
+      response.end(`host ${incoming.headers.host}`)
     })
   })
   after(() => Promise.all([site.stop(), canary.stop()]))
@@ -44,8 +44,8 @@ describe('the filtering proxy', () => {
   /** Requests a URL through the proxy; undefined if the connection is cut off. */
   async function get(proxy: Proxy, path: string) {
     const { hostname, port } = new URL(proxy.url)
-    const asked = request({ hostname, port, path, agent: false })
-    const answer = once(asked.end(), 'response')
+    const connectRequest = request({ hostname, port, path, agent: false })
+    const answer = once(connectRequest.end(), 'response')
     try {
       const [response] = await answer
       return {
@@ -83,8 +83,8 @@ describe('the filtering proxy', () => {
   it('tunnels to a host that is allowed, on the standard ports', async () => {
     const proxy = await open()
     for (const port of [80, 443]) {
-      const told = await tunnel(proxy, `site.test:${port}`)
-      expect(told)
+      const reply = await tunnel(proxy, `site.test:${port}`)
+      expect(reply)
         .to.match(/^HTTP\/1\.1 200 /)
         .and.to.include('host site.test')
     }

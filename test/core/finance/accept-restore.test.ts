@@ -30,10 +30,10 @@ describe('a restored backup', () => {
   const since = () =>
     verifySince(database.pool, { key, retained: new RetainedCheckpoints(dataDir) })
   async function accept(): Promise<readonly [number, string]> {
-    let said = ''
-    const write = (text: string) => (said += text)
+    let output = ''
+    const write = (text: string) => (output += text)
     const connect = async () => database.pool
-    return [await ledgerCommand(connect, ACCEPT, write, write, dataDir), said]
+    return [await ledgerCommand(connect, ACCEPT, write, write, dataDir), output]
   }
 
   /**
@@ -69,9 +69,9 @@ describe('a restored backup', () => {
   it('is verified again once a person accepts it, with payments paused', async () => {
     const first = await restore()
     expect(JSON.stringify(broken(await since()))).to.include('history was cut off')
-    const [code, said] = await accept()
-    expect([code, said], said).to.deep.equal([0, said])
-    expect(said).to.match(/^Abandoned: shard 0, entries up to \d+, signed at /)
+    const [code, output] = await accept()
+    expect([code, output], output).to.deep.equal([0, output])
+    expect(output).to.match(/^Abandoned: shard 0, entries up to \d+, signed at /)
     expect(broken(await since())).to.deep.equal({})
     expect(await new OutgoingSwitch(database.pool).state()).to.include({ paused: true })
     const { rows } = await database.pool.query(
@@ -90,8 +90,8 @@ describe('a restored backup', () => {
     const ahead = (await retained.all(ledger)).filter(({ seq }) => seq > first)
     await retained.abandon(ledger, ahead)
     expect(broken(await since())).to.have.property(SIGNED_HEADS)
-    const [code, said] = await accept()
-    expect(code, said).to.equal(0)
+    const [code, output] = await accept()
+    expect(code, output).to.equal(0)
     expect(broken(await since())).to.deep.equal({})
   })
 
@@ -103,9 +103,9 @@ describe('a restored backup', () => {
       ...REWRITE,
       ...REWRITE_SUMS,
     )
-    const [code, said] = await accept()
+    const [code, output] = await accept()
     expect(code).to.equal(1)
-    expect(said).to.match(/^Not accepted: The restored ledger is not sound: /)
+    expect(output).to.match(/^Not accepted: The restored ledger is not sound: /)
     expect(JSON.stringify(broken(await since()))).to.include('history was')
   })
 })

@@ -8,7 +8,7 @@ const URL_TEMPLATE = 'https://prices.example/eth?date={day}#/data/amount'
 const now = () => new Date('2026-12-01T08:00:00Z')
 
 describe('the price feed', () => {
-  const asked: EgressRequest[] = []
+  const requests: EgressRequest[] = []
   const feedOf = (
     body: string,
     { status = 200, reference = usd('3000'), url = URL_TEMPLATE } = {},
@@ -17,7 +17,7 @@ describe('the price feed', () => {
       { url, reference },
       {
         request: async (request) => {
-          asked.push(request)
+          requests.push(request)
           return { status, headers: {}, body: Buffer.from(body) }
         },
       },
@@ -41,7 +41,7 @@ describe('the price feed', () => {
         source: 'prices.example for 2026-11-30, read 2026-12-01T08:00:00.000Z',
       })
     }
-    const [request] = asked
+    const [request] = requests
     expect(request).to.include({
       url: 'https://prices.example/eth?date=2026-11-30',
       method: 'GET',

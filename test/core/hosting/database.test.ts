@@ -109,9 +109,9 @@ describe('the database of an isolated plugin', function () {
     })
 
     it('preserves the types of values', async () => {
-      const told = await ask('values', {})
-      expect(told).to.deep.include({ bigint: true, date: true, bytes: true })
-      expect(told['rest']).to.deep.equal({
+      const values = await ask('values', {})
+      expect(values).to.deep.include({ bigint: true, date: true, bytes: true })
+      expect(values['rest']).to.deep.equal({
         list: ['a', null, 'b"c'],
         json: { b: [1] },
         nothing: null,
@@ -140,11 +140,12 @@ describe('the database of an isolated plugin', function () {
       for (const escape of ESCAPES) {
         await say(escape)
         // In the same connection, and in the next one.
-        for (const told of [await say(`${escape}; ${who}`), await say(who)]) {
-          if ('code' in told) expect(told['code'], escape).to.be.oneOf(['42501', '22023', '0LP01'])
+        for (const result of [await say(`${escape}; ${who}`), await say(who)]) {
+          if ('code' in result)
+            expect(result['code'], escape).to.be.oneOf(['42501', '22023', '0LP01'])
           else {
             const rows = [{ c: 'plugin_notes', s: 'plugin_notes', hub: false }]
-            expect(told['rows'], escape).to.deep.equal(rows)
+            expect(result['rows'], escape).to.deep.equal(rows)
           }
         }
       }
@@ -175,12 +176,12 @@ describe('the database of an isolated plugin', function () {
       const ends = Array.from({ length: 6 }, (_, n) =>
         rejectionMessage(together([`INSERT INTO note VALUES ('dead ${n}')`], 'exit')),
       )
-      for (const told of await Promise.all(ends)) expect(told).to.match(/ended|failed|soon/)
+      for (const outcome of await Promise.all(ends)) expect(outcome).to.match(/ended|failed|soon/)
       const open = `SELECT FROM pg_stat_activity
         WHERE usename = 'plugin_notes' AND state LIKE '%transaction%'`
       await eventually(async () => (await fresh.admin.query(open)).rowCount === 0)
       const more = Array.from({ length: 12 }, (_, n) => together([`SELECT ${n}`], 'commit'))
-      for (const told of await Promise.all(more)) expect(told).to.deep.equal({ rows: [] })
+      for (const result of await Promise.all(more)) expect(result).to.deep.equal({ rows: [] })
       const dead = await fresh.admin.query(`SELECT FROM plugin_notes.note WHERE words LIKE 'dead%'`)
       expect(dead.rowCount).to.equal(0)
     })

@@ -131,12 +131,12 @@ export default defineService({ slug: 'shout', name: 'Shout', category: 'test', s
         'needs_inline: it is a family',
       ],
     } as const
-    for (const [name, [plugin, told]] of Object.entries(plugins)) {
+    for (const [name, [plugin, message]] of Object.entries(plugins)) {
       const about = { type: 'module', exports: './dist/index.js' }
       const code = `export default ${plugin}`
       const folder = await made(name, about, { 'dist/index.js': code })
       const refused = rejectionMessage(hostPlugin(parseEntry(`${folder}=worker`), deps, settings))
-      expect(await refused, name).to.include(told)
+      expect(await refused, name).to.include(message)
     }
   })
 
@@ -180,8 +180,8 @@ describe('a plugin in a worker', () => {
     expect(await service().isListed?.()).to.equal(false)
     await service().schedules?.['tidy-up']?.run(AbortSignal.timeout(30_000))
     expect(await service().isListed?.()).to.equal(true)
-    const told = { runs: 1, year: 2031, sandbox: true, colour: null }
-    expect(await ask('GET /runs')).to.deep.equal(told)
+    const state = { runs: 1, year: 2031, sandbox: true, colour: null }
+    expect(await ask('GET /runs')).to.deep.equal(state)
   })
 
   it('receives the headers that it declares', async () => {
@@ -207,13 +207,13 @@ describe('a plugin in a worker', () => {
 
 describe('the log of a plugin', () => {
   it('drops excess lines, reports their number, and truncates long lines', async () => {
-    const told: [string, { readonly dropped_before?: number } | undefined][] = []
+    const lines: [string, { readonly dropped_before?: number } | undefined][] = []
     const start = elapsedMs()
-    const log = limitedLog((message, fields) => told.push([message, fields]))
+    const log = limitedLog((message, fields) => lines.push([message, fields]))
     for (let n = 0; n < 1_000; n++) log('x'.repeat(10_000), { n, text: 'y'.repeat(10_000) })
-    expect(told.length).to.be.within(200, 201 + ((elapsedMs() - start) / 1_000) * 20)
-    expect(told[0]![0]).to.have.length(2_000)
-    expect(JSON.stringify(told[0]![1]).length).to.be.below(4_100)
+    expect(lines.length).to.be.within(200, 201 + ((elapsedMs() - start) / 1_000) * 20)
+    expect(lines[0]![0]).to.have.length(2_000)
+    expect(JSON.stringify(lines[0]![1]).length).to.be.below(4_100)
     await new Promise((resolve) => setTimeout(resolve, 100))
     log('again', {
       loop: (() => {
@@ -221,8 +221,8 @@ describe('the log of a plugin', () => {
         return (own.own = own)
       })(),
     })
-    const dropped = told.map(([, fields]) => fields?.dropped_before ?? 0)
-    expect(told.at(-1)![0]).to.equal('again')
-    expect(told.length + dropped.reduce((sum, each) => sum + each)).to.equal(1_001)
+    const dropped = lines.map(([, fields]) => fields?.dropped_before ?? 0)
+    expect(lines.at(-1)![0]).to.equal('again')
+    expect(lines.length + dropped.reduce((sum, each) => sum + each)).to.equal(1_001)
   })
 })

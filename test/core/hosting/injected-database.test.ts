@@ -84,10 +84,10 @@ describe('an injected database', () => {
     const say = (text: string) =>
       ask({ do: 'query', text, values: [] }).catch((error: { readonly code: string }) => error.code)
     const large = say(`SELECT repeat('x', 100000000)`)
-    const told = [large]
+    const results = [large]
     const isUnderWay = () => Promise.race([large.then(() => false), sleep(1).then(() => true)])
-    while (await isUnderWay()) told.push(say('SELECT 1'))
-    expect(new Set(await Promise.all(told))).to.deep.equal(new Set(['54000']))
+    while (await isUnderWay()) results.push(say('SELECT 1'))
+    expect(new Set(await Promise.all(results))).to.deep.equal(new Set(['54000']))
     await patient.close()
   })
 

@@ -72,7 +72,7 @@ describe('malicious plugins', function () {
   })
   const balance = (slug: string) => hub().balance(agents.get(slug)!.keyId)
 
-  const told = async (slug: string, name: string, input: object = {}) => {
+  const responseOf = async (slug: string, name: string, input: object = {}) => {
     const { client } = agents.get(slug)!
     const answer = await client.call(slug, `/${name}`, input).catch((error: HubError) => error)
     const { status, body } = answer
@@ -84,7 +84,7 @@ describe('malicious plugins', function () {
     it('costs nothing whatever it throws (A103) or charges (A104)', async () => {
       const before = await balance(slug)
       const failures = Object.entries(FAILURES)
-      const got = await Promise.all(failures.map(([name]) => told(slug, name)))
+      const got = await Promise.all(failures.map(([name]) => responseOf(slug, name)))
       for (const [n, [name, [status, code, reason]]] of failures.entries()) {
         expect(got[n], name).to.include({ status, code, ...(reason && { reason }) })
       }
@@ -117,7 +117,7 @@ describe('malicious plugins', function () {
 
     it('cannot flood the log', async () => {
       const start = hub().logged().length
-      expect(await told(slug, 'floods')).to.include({ status: 200 })
+      expect(await responseOf(slug, 'floods')).to.include({ status: 200 })
       const lines = hub().logged().slice(start).split('\n')
       expect(lines.filter((line) => line.includes('"flood ')).length).to.be.within(1, 400)
     })
@@ -125,8 +125,8 @@ describe('malicious plugins', function () {
 
   /** A call sent just before a late termination may fail; the next one must not. */
   const servesAgain = async (slug: string): Promise<void> => {
-    let next = await told(slug, 'say', { words: 'still there' })
-    if (next.status !== 200) next = await told(slug, 'say', { words: 'still there' })
+    let next = await responseOf(slug, 'say', { words: 'still there' })
+    if (next.status !== 200) next = await responseOf(slug, 'say', { words: 'still there' })
     expect(next).to.include({ status: 200 })
     expect(next.body).to.deep.equal({ words: 'still there' })
   }
@@ -136,8 +136,8 @@ describe('malicious plugins', function () {
     endures('evil-worker')
 
     it('survives an unhandled rejection, and sees no environment', async () => {
-      expect(await told('evil-worker', 'forgets')).to.include({ status: 200 })
-      const { body } = await told('evil-worker', 'tries')
+      expect(await responseOf('evil-worker', 'forgets')).to.include({ status: 200 })
+      const { body } = await responseOf('evil-worker', 'tries')
       expect(body).to.deep.include({ environment: [] })
     })
   })
@@ -149,7 +149,7 @@ describe('malicious plugins', function () {
     endures('evil-process')
 
     it('has no access to files, sockets, processes or variables', async () => {
-      const { body } = await told('evil-process', 'tries')
+      const { body } = await responseOf('evil-process', 'tries')
       const denied = 'ERR_ACCESS_DENIED'
       const tried = ['file', 'write', 'socket', 'child', 'kill', 'debug']
       expect(body).to.deep.equal({
@@ -159,11 +159,13 @@ describe('malicious plugins', function () {
     })
 
     it('has only its injected secrets, and uses the network only through the hub', async () => {
-      const { body } = await told('evil-process', 'secret')
+      const { body } = await responseOf('evil-process', 'secret')
       expect(body).to.deep.equal({ secret: 'for evil alone', other: null })
-      const inside = await told('evil-process', 'asks', { words: 'http://127.0.0.1/' })
+      const inside = await responseOf('evil-process', 'asks', { words: 'http://127.0.0.1/' })
       expect(inside).to.include({ status: 502 })
-      const seller = await told('evil-process', 'asks', { words: `${hub().sandbox!.sellerUrl}/` })
+      const seller = await responseOf('evil-process', 'asks', {
+        words: `${hub().sandbox!.sellerUrl}/`,
+      })
       expect(seller.body).to.have.property('status').that.is.a('number')
     })
   })
@@ -173,7 +175,7 @@ describe('malicious plugins', function () {
       it(`A103 ${name}: the call is refunded, and other and later calls are served`, async () => {
         const ends = kinds().map(async (slug) => {
           const before = await balance(slug)
-          expect(await told(slug, name), slug).to.include({ status, code })
+          expect(await responseOf(slug, name), slug).to.include({ status, code })
           expect(await balance(slug)).to.equal(before)
           await servesAgain(slug)
         })
@@ -186,7 +188,7 @@ describe('malicious plugins', function () {
 
     it('cannot print faster than the hub reads', async function () {
       if (!sealed) this.skip()
-      expect(await told('evil-process', 'prints')).to.include({ status: 504 })
+      expect(await responseOf('evil-process', 'prints')).to.include({ status: 504 })
       await servesAgain('evil-process')
     })
   })

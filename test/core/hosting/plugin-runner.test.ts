@@ -52,50 +52,50 @@ describe('the declaration of a plugin', () => {
 describe('a plugin that sends oversized messages', () => {
   /** Opens a plugin. Returns its messages to the hub, and a function to call it. */
   const open = async (entry: URL) => {
-    const said: Message[] = []
+    const messages: Message[] = []
     const inside = new PluginRunner((text) => {
       expect(Buffer.byteLength(text)).to.be.at.most(MESSAGE_MAX)
-      said.push(JSON.parse(text) as Message)
+      messages.push(JSON.parse(text) as Message)
     })
     const tell = (message: object): void => inside.receive(JSON.stringify(message))
     const folder = new URL('.', entry).pathname
     const about = { now: 0, sandbox: true, secrets: {}, injected: ['http'] }
     tell({ do: 'open', entry: entry.href, folder, ...about })
-    await eventually(() => said.length > 0)
+    await eventually(() => messages.length > 0)
     const call = (id: number, path: string): void => {
       const input = { id: String(id), input: {}, payer: 'nobody', terms: null }
       tell({ do: 'handle', id, route: `POST /${path}`, call: input })
     }
-    return { said, call }
+    return { messages, call }
   }
 
   it('is refused if its declaration is too large', async () => {
-    const { said } = await open(DECLARES_MUCH)
-    expect(said[0]).to.include({ is: 'refused' })
+    const { messages } = await open(DECLARES_MUCH)
+    expect(messages[0]).to.include({ is: 'refused' })
   })
 
   it('fails the call if its result is too large in bytes', async () => {
-    const { said, call } = await open(WORDY)
+    const { messages, call } = await open(WORDY)
     call(1, 'characters')
-    await eventually(() => said.length > 1)
-    expect(said[1]).to.include({ is: 'failed', id: 1 })
+    await eventually(() => messages.length > 1)
+    expect(messages[1]).to.include({ is: 'failed', id: 1 })
   })
 
   it('gets the error of an oversized request itself, without affecting other calls', async () => {
-    const { said, call } = await open(WORDY)
+    const { messages, call } = await open(WORDY)
     call(0, 'waits')
     call(1, 'asks') // its first request has the id of the first call
-    await eventually(() => said.length > 1)
-    expect(said.slice(1)).to.have.length(1)
-    expect(said[1]).to.include({ is: 'failed', id: 1 })
-    expect(JSON.stringify(said[1])).to.include('the request exceeds the maximum size')
+    await eventually(() => messages.length > 1)
+    expect(messages.slice(1)).to.have.length(1)
+    expect(messages[1]).to.include({ is: 'failed', id: 1 })
+    expect(JSON.stringify(messages[1])).to.include('the request exceeds the maximum size')
   })
 
   it('logs the beginning of a long line', async () => {
-    const { said, call } = await open(WORDY)
+    const { messages, call } = await open(WORDY)
     call(1, 'logs')
-    await eventually(() => said.length > 2)
-    expect(said[1]).to.include({ is: 'log' })
-    expect(String(said[1]!['message'])).to.match(/^x{100,}$/)
+    await eventually(() => messages.length > 2)
+    expect(messages[1]).to.include({ is: 'log' })
+    expect(String(messages[1]!['message'])).to.match(/^x{100,}$/)
   })
 })

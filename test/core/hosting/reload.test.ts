@@ -76,7 +76,7 @@ describe('a plugin that changes while the hub runs', function () {
     }
   }
   const ask = (ms = 0) => agent.client.call('changing', '/version', { ms })
-  const told = (ms?: number) =>
+  const versionOrCode = (ms?: number) =>
     ask(ms).then(
       ({ body }) => body['version'],
       (error: HubError) => error.code,
@@ -84,7 +84,7 @@ describe('a plugin that changes while the hub runs', function () {
 
   it('is not missed where it cannot be opened: the hub serves the rest', async () => {
     expect((await agent.client.call('echo', '/say', { words: 'hello' })).status).to.equal(200)
-    expect(await told()).to.equal('service_not_found')
+    expect(await versionOrCode()).to.equal('service_not_found')
     expect(hub().logged()).to.include('there is no such path')
   })
 
@@ -94,13 +94,13 @@ describe('a plugin that changes while the hub runs', function () {
       const added = await command('add', `${folder}=${isolation}`)
       expect(added).to.deep.include({ code: 0 })
       expect(added.text).to.include(`changing 1.0.0, ${isolation}`)
-      expect(await told()).to.equal('1')
+      expect(await versionOrCode()).to.equal('1')
 
-      const slow = Array.from({ length: 5 }, () => told(1_500))
+      const slow = Array.from({ length: 5 }, () => versionOrCode(1_500))
       const over = new AbortController()
       const seen: unknown[] = []
       const stream = (async () => {
-        while (!over.signal.aborted) seen.push(await told())
+        while (!over.signal.aborted) seen.push(await versionOrCode())
       })()
       await write('2', source('2', '0.002'))
       expect((await command('reload', folder)).text).to.include('changing 2.0.0')
@@ -119,10 +119,10 @@ describe('a plugin that changes while the hub runs', function () {
       const refused = await command('reload', folder)
       expect(refused.code).to.equal(1)
       expect(refused.text).to.match(/refused, nothing changed: service changing: endpoints/)
-      expect(await told()).to.equal('2')
+      expect(await versionOrCode()).to.equal('2')
 
       expect(await command('remove', folder)).to.deep.include({ code: 0 })
-      expect(await told()).to.equal('service_not_found')
+      expect(await versionOrCode()).to.equal('service_not_found')
       const { rows } = await hub().hub.pool.query(
         `SELECT state FROM hub.service WHERE slug = 'changing'`,
       )
@@ -138,7 +138,7 @@ describe('a plugin that changes while the hub runs', function () {
     const { code, text } = await command('reload', folder)
     expect(code).to.equal(1)
     expect(text).to.include('changing 4.0.0').and.include('refused: the slug echo is taken')
-    expect(await told()).to.equal('4')
+    expect(await versionOrCode()).to.equal('4')
     expect((await command('list')).text).to.include('refused: the slug echo is taken')
   })
 

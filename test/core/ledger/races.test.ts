@@ -110,16 +110,16 @@ describe('races for the same calls', function () {
     for (const [i, { call }] of calls.entries()) {
       const booked = rows.filter(({ id }) => id === call).map(({ what }) => what)
       expect(booked.filter((what) => what !== 'reserve').length, 'outcomes').to.be.at.most(1)
-      const said = reported.filter((each) => each.call === i)
-      for (const { what, outcome } of said) {
+      const reports = reported.filter((each) => each.call === i)
+      for (const { what, outcome } of reports) {
         const done = outcome === 'applied' || outcome === 'replayed'
         if (done && what !== 'reverse') expect(booked, `said ${what} ${outcome}`).to.include(what)
       }
       for (const what of ['reserve', 'settle', 'settle less', 'release', 'expire'] as const) {
-        const applied = said.filter((each) => each.what === what && each.outcome === 'applied')
+        const applied = reports.filter((each) => each.what === what && each.outcome === 'applied')
         expect(applied.length, `${what} applied`).to.be.at.most(1)
-        const asked = said.some((each) => each.what === what)
-        if (!asked) expect(booked).to.not.include(what)
+        const isReported = reports.some((each) => each.what === what)
+        if (!isReported) expect(booked).to.not.include(what)
       }
     }
   }

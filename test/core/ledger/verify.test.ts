@@ -218,19 +218,19 @@ describe('the verification of the ledger', () => {
   })
 
   it('is a command with text or JSON output and an exit code', async () => {
-    const said: string[] = []
+    const messages: string[] = []
     const run = async (...args: string[]): Promise<number> => {
-      said.length = 0
+      messages.length = 0
       return ledgerCommand(
         async () => database.pool,
         args,
-        (text) => said.push(text),
+        (text) => messages.push(text),
       )
     }
     expect(await run('verify')).to.equal(0)
-    expect(said.join('')).to.include('The ledger is sound.')
+    expect(messages.join('')).to.include('The ledger is sound.')
     expect(await run('balances', '--json')).to.equal(0)
-    const { accounts, totals: sums } = JSON.parse(said.join(''))
+    const { accounts, totals: sums } = JSON.parse(messages.join(''))
     expect(sums).to.deep.equal({ USDC: '0', GWEI: '0', ALLOWANCE: '0', FREECALL: '0' })
     expect(
       accounts.find((row: { account: string }) => row.account === 'liabilities:holds'),
@@ -244,11 +244,11 @@ describe('the verification of the ledger', () => {
       ['verify', '--x'],
     ]) {
       expect(await run(...args), args.join(' ')).to.equal(2)
-      expect(said.join('')).to.include('Usage: npm run ledger')
+      expect(messages.join('')).to.include('Usage: npm run ledger')
     }
     await tampered('UPDATE ledger.journal SET endpoint = 7 WHERE seq = 6')
     expect(await run('verify', '--json')).to.equal(1)
-    expect(JSON.parse(said.join(''))).to.have.property('ok', false)
+    expect(JSON.parse(messages.join(''))).to.have.property('ok', false)
   })
 
   it('gives a trial balance with every account and totals of zero', async () => {

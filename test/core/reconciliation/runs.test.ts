@@ -32,14 +32,14 @@ describe('reconciliation runs', () => {
     const begun = await rows('reconciliation')
     expect(begun).to.have.length(2)
     expect(begun.every((run) => run.chain_balance === null)).to.equal(true)
-    const asked: bigint[] = []
+    const firstBlocks: bigint[] = []
     const runs = await withChain({
       transfers: (range) => {
-        asked.push(range.fromBlock)
+        firstBlocks.push(range.fromBlock)
         return fixture.stack.chain.transfers(range)
       },
     })
-    expect(asked[0]).to.equal(begun[1].to_block)
+    expect(firstBlocks[0]).to.equal(begun[1].to_block)
     expect(runs[0]).to.include({ complete: true, chain: 165n, ledger: 15n })
     expect(exceptionTexts(runs)).to.deep.equal([1, 2, 3, 4, 5].map((i) => `unknown_deposit ${i}0`))
     expect(await rows('transfer')).to.have.length(10)
@@ -135,10 +135,10 @@ describe('reconciliation runs', () => {
     const head = async () => ({ number: 1n, time: new Date(0) })
     const behind = await withChain({ head }).catch((cause: unknown) => cause)
     expect(behind).to.be.instanceOf(ChainUnavailable)
-    let asked = 0
+    let requestCount = 0
     const block: Chain['block'] = async (number) => {
       const found = await fixture.stack.chain.block(number)
-      return found && { ...found, hash: `0x${String(++asked).padStart(64, '0')}` }
+      return found && { ...found, hash: `0x${String(++requestCount).padStart(64, '0')}` }
     }
     const changing = await withChain({ block }).catch((cause: unknown) => cause)
     expect(changing).to.be.instanceOf(ChainUnavailable)

@@ -18,11 +18,11 @@ describe('low credits', () => {
   let database: FreshDatabase
   let books: Ledger
   let payee: AccountRef
-  const told: LowBalance[] = []
-  const watching = lowBalanceSubscriber(async (_, fall) => void told.push(fall))
+  const notices: LowBalance[] = []
+  const watching = lowBalanceSubscriber(async (_, fall) => void notices.push(fall))
 
   beforeEach(async () => {
-    told.length = 0
+    notices.length = 0
     database = await freshDatabase()
     books = await openTwoShards(database)
     payee = await openProvider(books, 'dear')
@@ -43,7 +43,7 @@ describe('low credits', () => {
     await books.post({ ...event, amount: micros(amount) }, { owner, id: newId() })
   }
 
-  const balances = (): bigint[] => told.splice(0).map(({ balance }) => balance)
+  const balances = (): bigint[] => notices.splice(0).map(({ balance }) => balance)
 
   it('are reported once per fall, and again after money raised them to the threshold', async () => {
     const owner = await openAgent(books, LOW_BALANCE_THRESHOLD + 10n)
@@ -73,8 +73,8 @@ describe('low credits', () => {
       `SELECT seq FROM ledger.journal WHERE id = $1 AND phase = 2`,
       [calls[5]!.call],
     )
-    expect(told.map(({ seq }) => seq)[0]).to.equal(rows[0].seq)
-    expect(told[0]).to.deep.include({
+    expect(notices.map(({ seq }) => seq)[0]).to.equal(rows[0].seq)
+    expect(notices[0]).to.deep.include({
       account: owner.code,
       threshold: LOW_BALANCE_THRESHOLD,
       shard: 0,
@@ -98,7 +98,7 @@ describe('low credits', () => {
     await spend(owner, LOW_BALANCE_THRESHOLD - 500n)
     expect(balances()).to.deep.equal([])
     await spend(owner, 11n)
-    expect(told[0]?.threshold).to.equal(500n)
+    expect(notices[0]?.threshold).to.equal(500n)
     expect(balances()).to.deep.equal([499n])
     await setLowBalanceThreshold(database.pool, owner.id, null)
     await topUp(owner, LOW_BALANCE_THRESHOLD)
@@ -121,7 +121,7 @@ describe('low credits', () => {
          (SELECT sum(h.amount) FROM ledger.open_hold h WHERE h.owner = a.id), 0)`,
     )
     expect(rows).to.deep.equal([])
-    const positions = told.map(({ shard, seq, balance }) => `${shard}/${seq} ${balance}`)
+    const positions = notices.map(({ shard, seq, balance }) => `${shard}/${seq} ${balance}`)
     expect(positions.length).to.be.greaterThan(0)
     expect(positions).to.have.members(await crossings([...traffic.credits, fallen]))
   })
@@ -169,7 +169,7 @@ describe('low credits', () => {
     await traffic.run(200)
     await fall()
     const before = await dump(database, watching)
-    const count = told.length
+    const count = notices.length
     for (const pageMax of [2n, 17n]) {
       await rebuild(database.pool, watching)
       expect((await dump(database, watching)).trim()).to.equal('')
@@ -178,11 +178,11 @@ describe('low credits', () => {
       }
       expect(await dump(database, watching)).to.equal(before)
     }
-    expect(told).to.have.length(count)
+    expect(notices).to.have.length(count)
     await rebuild(database.pool, watching)
     await traffic.run(100)
     await catchUp(database.pool, watching)
     const { rowCount } = await database.pool.query('SELECT FROM hub.low_balance')
-    expect(told, 'new falls are reported').to.have.length(rowCount!)
+    expect(notices, 'new falls are reported').to.have.length(rowCount!)
   })
 })

@@ -97,10 +97,10 @@ describe('attempts to deliver webhooks', () => {
   })
 
   it('end with their webhook, also those in flight', async () => {
-    const [gone = ''] = await hooks(GONE, 1, 3)
+    const [webhook = ''] = await hooks(GONE, 1, 3)
     const states = async () => {
       const text = 'SELECT state FROM hub.webhook_delivery WHERE webhook = $1'
-      return (await database.pool.query(text, [gone])).rows.map(({ state }) => state)
+      return (await database.pool.query(text, [webhook])).rows.map(({ state }) => state)
     }
     await deliveries.start()
     await eventually(async () => !(await states()).includes('pending'))

@@ -12,7 +12,7 @@ import {
   isRepeatable,
   type LoggedRequest,
 } from './request-log.ts'
-import { chargedIn, type Rule, readTruth, type Truth, titleOf, told } from './truth.ts'
+import { chargedIn, headerOf, type Rule, readTruth, type Truth, titleOf } from './truth.ts'
 
 /**
  * Compares what clients were told with the journal, the balances, the API and the chain. Returns
@@ -68,12 +68,12 @@ const checkPayments: Rule = ({ requests }, _, { used, sales }) =>
   })
 
 function transactionIn(answer: Attempt): unknown {
-  const receipt = told(answer, 'payment-receipt')
+  const receipt = headerOf(answer, 'payment-receipt')
   if (receipt !== undefined) {
     const { reference } = JSON.parse(Buffer.from(receipt, 'base64url').toString())
     return reference
   }
-  const header = told(answer, 'payment-response')
+  const header = headerOf(answer, 'payment-response')
   if (header === undefined) return answer.body?.['transaction']
   return (JSON.parse(Buffer.from(header, 'base64').toString()) as { transaction: string })
     .transaction
@@ -95,7 +95,7 @@ const checkNames: Rule = ({ requests }, _, { net }) => {
       ...(isSilent && isPaidKind(request)
         ? [`${titleOf(request)} succeeded without a charge`]
         : []),
-      ...(final && charged.length === 1 && told(final, 'x-receipt') === undefined
+      ...(final && charged.length === 1 && headerOf(final, 'x-receipt') === undefined
         ? [`${titleOf(request)} was charged for ${call} without a receipt: ${codeOf(final)}`]
         : []),
     ]
@@ -106,9 +106,11 @@ const checkNames: Rule = ({ requests }, _, { net }) => {
 const checkFreeCalls: Rule = ({ requests }, _, { net }) =>
   requests.flatMap((request) =>
     request.attempts
-      .filter((attempt) => told(attempt, 'x-payment-source') === 'free' && attempt.status === 200)
+      .filter(
+        (attempt) => headerOf(attempt, 'x-payment-source') === 'free' && attempt.status === 200,
+      )
       .flatMap((attempt) => {
-        const call = told(attempt, 'x-call-id') ?? ''
+        const call = headerOf(attempt, 'x-call-id') ?? ''
         const quantity = request.kind === 'free' ? 1n : BigInt(tokensOf(Number(request.body['n'])))
         return mismatch(`free quota charged for ${call}`, net.get(call) ?? 0n, quantity)
       }),
@@ -118,7 +120,7 @@ const UNPAID_KINDS = new Set(['free', 'free units', 'external'])
 const isPaidKind = ({ kind }: LoggedRequest): boolean => !UNPAID_KINDS.has(kind)
 
 const callIdsIn = (attempt: Attempt): string[] =>
-  [told(attempt, 'x-call-id'), attempt.body?.['call_id']].filter((id) => typeof id === 'string')
+  [headerOf(attempt, 'x-call-id'), attempt.body?.['call_id']].filter((id) => typeof id === 'string')
 
 const NOTHING = /nothing was (?:paid|charged|done)|not charged/i
 
@@ -166,7 +168,7 @@ function checkOutcome(
 ): string[] {
   const { body = {} } = attempt
   const { state } = (body['payment'] ?? {}) as { readonly state?: unknown }
-  const call = told(attempt, 'x-call-id') ?? ''
+  const call = headerOf(attempt, 'x-call-id') ?? ''
   const charged = net.get(call) ?? 0n
   const transaction = payment && used.get(payment.nonce)
   const isUncharged = NOTHING.test(String(body['advice'])) || body['retryable'] === true

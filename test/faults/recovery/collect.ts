@@ -165,14 +165,16 @@ function buyersView(
       const { payment, attempts, path, body } = request
       if (!payment) return []
       const { status } = finalAnswer(request) ?? {}
-      const told = attempts.filter(({ headers }) => headers?.['idempotency-replayed'] !== 'true')
+      const responses = attempts.filter(
+        ({ headers }) => headers?.['idempotency-replayed'] !== 'true',
+      )
       return {
         payer: payment.payer as Hex,
         nonce: payment.nonce as Hex,
         amount: BigInt(payment.amount),
         requests: [JSON.stringify([path, body])],
-        isRefused: attempts.some(({ body: told }) => told?.['code'] === 'payment_invalid'),
-        charged: told.map(({ headers }) => BigInt(headers?.['x-charged-microdollars'] ?? 0)),
+        isRefused: attempts.some(({ body: problem }) => problem?.['code'] === 'payment_invalid'),
+        charged: responses.map(({ headers }) => BigInt(headers?.['x-charged-microdollars'] ?? 0)),
         served: used.has(payment.nonce as Hex) ? status === 200 || status === 201 : undefined,
       }
     }),

@@ -1,13 +1,13 @@
 import { ProofError, verifyReceipt } from '../../../core/client/index.ts'
 import { mismatch } from '../../conservation/checker-helpers.ts'
-import { type Rule, type Truth, titleOf, told } from './truth.ts'
+import { headerOf, type Rule, type Truth, titleOf } from './truth.ts'
 
 /** A receipt is signed by the hub, and states the call and the charge of the journal. */
 export const checkReceipts: Rule = ({ requests }, { receiptKeys, database }, { net, refunded }) => {
   const sales = new Map(database.claims.map(({ id, amount }) => [id, amount]))
   return requests.flatMap((request) =>
     request.attempts.flatMap((attempt) => {
-      const receipt = told(attempt, 'x-receipt')
+      const receipt = headerOf(attempt, 'x-receipt')
       if (receipt === undefined) return []
       const claims = JSON.parse(Buffer.from(receipt.split('.')[1]!, 'base64url').toString())
       const { jti, charged_microdollars: charged } = claims
@@ -15,7 +15,7 @@ export const checkReceipts: Rule = ({ requests }, { receiptKeys, database }, { n
       const isSigned = isVerified(receipt, receiptKeys)
       return [
         ...(isSigned ? [] : [`${title} is not signed by the hub`]),
-        ...mismatch(`call of ${title}`, jti, told(attempt, 'x-call-id')),
+        ...mismatch(`call of ${title}`, jti, headerOf(attempt, 'x-call-id')),
         ...(claims['outcome'] === 'unresolved' || refunded.has(String(jti)) // decided later
           ? []
           : mismatch(`charge of ${title}`, BigInt(String(charged)), chargeOf(claims, net, sales))),

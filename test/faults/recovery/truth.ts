@@ -38,7 +38,7 @@ export type Rule = (log: ClientLog, facts: RecoveryFacts, truth: Truth) => strin
 export const titleOf = ({ kind, client, id }: LoggedRequest): string =>
   `${kind} request ${id} of ${client}`
 /** Returns a header or trailer of an answer. */
-export const told = (attempt: Attempt, header: string): string | undefined =>
+export const headerOf = (attempt: Attempt, header: string): string | undefined =>
   attempt.headers?.[header]
 export const chargedIn = (attempt: Attempt): bigint =>
-  BigInt(told(attempt, 'x-charged-microdollars') ?? 0)
+  BigInt(headerOf(attempt, 'x-charged-microdollars') ?? 0)

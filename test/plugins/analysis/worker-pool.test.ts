@@ -64,15 +64,15 @@ describe('analysis: the worker pool', () => {
   })
 
   it('abandons an aborted call, whether queued or running', async () => {
-    const gone = new AbortController()
-    const orders = ['hang', 'waits'].map((order) => reasonOf(pool.run(order, gone.signal)))
+    const controller = new AbortController()
+    const orders = ['hang', 'waits'].map((order) => reasonOf(pool.run(order, controller.signal)))
     const next = pool.run('next', longTimeout())
-    gone.abort()
+    controller.abort()
     for (const reason of await Promise.all(orders)) {
       expect(reason).to.include({ message: 'The call was aborted.' })
     }
     expect(await next).to.equal('next')
-    expect(await reasonOf(pool.run('late', gone.signal))).to.include({ name: 'AbortError' })
+    expect(await reasonOf(pool.run('late', controller.signal))).to.include({ name: 'AbortError' })
   })
 
   it('fails instead of waiting if its workers cannot start', async () => {

@@ -82,7 +82,7 @@ describe('pages sold by agent', () => {
     const headers = signatureOf({ key, host })
     const buy = () => world.read(slug, `http://${HOST}/`, { headers })
     const charged = (await Promise.all([buy(), buy(), buy()])).map(
-      (told) => told.headers['x-charged-microdollars'],
+      (response) => response.headers['x-charged-microdollars'],
     )
     expect(charged).to.have.members(['1000', '5000', '5000'])
   })

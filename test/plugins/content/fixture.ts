@@ -58,9 +58,9 @@ export function useOwner(more: NonNullable<Parameters<typeof startTestHub>[0]>['
   const send = (method: string, path: string, body?: Body, agent = owner) =>
     ask(hub.url, path, { method, key: agent.apiKey, ...(body && { body }) })
   const register = async (body: Body = {}, agent = owner) => {
-    const told = await send('POST', '/v1/domains', { domain: `http://${HOST}`, ...body }, agent)
-    expect(told.status, told.text).to.equal(201)
-    return told.body
+    const response = await send('POST', '/v1/domains', { domain: `http://${HOST}`, ...body }, agent)
+    expect(response.status, response.text).to.equal(201)
+    return response.body
   }
   /** Serves a proof token and these pages from the site. */
   const shows = (token: unknown, pages: Parameters<typeof paths>[0] = {}, host = HOST): void =>
@@ -81,10 +81,10 @@ export function useOwner(more: NonNullable<Parameters<typeof startTestHub>[0]>['
   ) => {
     const { domain_id: id, proof } = await register({ domain: origin })
     shows((proof as Body)['token'], pages, new URL(origin).host)
-    const told = await verify(id)
-    expect(told.status, told.text).to.equal(200)
+    const { status, body, text } = await verify(id)
+    expect(status, text).to.equal(200)
     expect((await price(id, rules)).status).to.equal(200)
-    return { id: String(id), slug: String(told.body['slug']) }
+    return { id: String(id), slug: String(body['slug']) }
   }
   const read = (slug: string, url: string, question: RequestOptions = {}): Promise<ApiResponse> =>
     ask(hub.url, `/proxy/${slug}/fetch?url=${encodeURIComponent(url)}`, {

@@ -33,12 +33,12 @@ describe('pages sold by their owners', () => {
 
   it('are delivered as structured content at the price of their rule', async () => {
     const before = await credits()
-    const told = await read(at('/'))
-    expect(told.status, told.text).to.equal(200)
-    expect(told.body).to.include({ url: at('/'), title: 'The frozen harbour', read_by: 'fast' })
-    expect(String(told.body['text'])).to.include('children walked between them to school')
-    expect(told.body['cache']).to.deep.equal({ hit: false, age_seconds: 0 })
-    expect([charged(told), before - (await credits())]).to.deep.equal([1_000n, 1_000n])
+    const response = await read(at('/'))
+    expect(response.status, response.text).to.equal(200)
+    expect(response.body).to.include({ url: at('/'), title: 'The frozen harbour', read_by: 'fast' })
+    expect(String(response.body['text'])).to.include('children walked between them to school')
+    expect(response.body['cache']).to.deep.equal({ hit: false, age_seconds: 0 })
+    expect([charged(response), before - (await credits())]).to.deep.equal([1_000n, 1_000n])
     const { body: domain } = await world.send('GET', `/v1/domains/${id}`)
     expect(domain['earned_microdollars']).to.equal(900)
     const { headers } = await read(at('/dear/report'))
@@ -86,16 +86,19 @@ describe('pages sold by their owners', () => {
       world.reader,
     )
     expect(quoted.body).to.include({ price_microdollars: 50_000 })
-    const told = await read(at('/dear/report'), { 'x-quote-id': String(quoted.body['quote_id']) })
-    expect(charged(told)).to.equal(50_000n)
+    const response = await read(at('/dear/report'), {
+      'x-quote-id': String(quoted.body['quote_id']),
+    })
+    expect(charged(response)).to.equal(50_000n)
   })
 
   it('are refused if they cost more than the caller allows, by either header', async () => {
     const seen = visits('/dear/report')
     for (const headers of [{ 'x-max-price': '49999' }, { 'crawler-max-price': 'USD 0.049' }]) {
-      const { status, body, headers: told } = await read(at('/dear/report'), headers)
+      const { status, body, headers: responseHeaders } = await read(at('/dear/report'), headers)
       expect([status, body['code']]).to.deep.equal([402, 'price_exceeds_max'])
-      if ('crawler-max-price' in headers) expect(told['crawler-price']).to.equal('USD 0.050000')
+      if ('crawler-max-price' in headers)
+        expect(responseHeaders['crawler-price']).to.equal('USD 0.050000')
     }
     expect(visits('/dear/report')).to.equal(seen)
     const fine = await read(at('/dear/report'), { 'crawler-max-price': 'USD 0.05' })
@@ -115,8 +118,11 @@ describe('pages sold by their owners', () => {
       'http://127.0.0.1/',
     ]
     for (const url of others) {
-      for (const told of [await read(url), await anonymous(url)]) {
-        expect([told.status, told.body['code']], url).to.deep.equal([403, 'domain_not_registered'])
+      for (const response of [await read(url), await anonymous(url)]) {
+        expect([response.status, response.body['code']], url).to.deep.equal([
+          403,
+          'domain_not_registered',
+        ])
       }
     }
     expect([await credits(), world.sites.visits.length]).to.deep.equal(before)
@@ -124,8 +130,8 @@ describe('pages sold by their owners', () => {
 
   it('are not sold if the provider or robots.txt disallows it', async () => {
     const before = await credits()
-    const told = await Promise.all(['/members/letter', '/quiet'].map((path) => read(at(path))))
-    expect(told.map(({ status, body }) => [status, body['code']])).to.deep.equal([
+    const responses = await Promise.all(['/members/letter', '/quiet'].map((path) => read(at(path))))
+    expect(responses.map(({ status, body }) => [status, body['code']])).to.deep.equal([
       [403, 'page_denied'],
       [403, 'robots_disallowed'],
     ])
@@ -139,10 +145,10 @@ describe('pages sold by their owners', () => {
 
   describe('and need a browser', () => {
     it('are read once they contain what the provider waits for', async () => {
-      const told = await read(at('/app/page'))
-      expect(told.status, told.text).to.equal(200)
-      expect(told.body).to.include({ title: 'Written by a script', read_by: 'browser' })
-      expect([charged(told), String(told.body['text'])]).to.deep.equal([3_000n, TEXT])
+      const response = await read(at('/app/page'))
+      expect(response.status, response.text).to.equal(200)
+      expect(response.body).to.include({ title: 'Written by a script', read_by: 'browser' })
+      expect([charged(response), String(response.body['text'])]).to.deep.equal([3_000n, TEXT])
     })
 
     it('are detected if the fast mode finds no text, or a template', async () => {
@@ -154,9 +160,9 @@ describe('pages sold by their owners', () => {
 
     it('A094 and redirect by themselves are refunded', async () => {
       const before = await credits()
-      const told = await read(at('/app/leaves'))
-      expect([told.status, told.body['code']], told.text).to.deep.equal([502, 'content_redirected'])
-      expect(told.body).to.include({
+      const { status, body, text } = await read(at('/app/leaves'))
+      expect([status, body['code']], text).to.deep.equal([502, 'content_redirected'])
+      expect(body).to.include({
         detail: 'The page redirects to http://other.test/, on another host.',
         location: 'http://other.test/',
       })
@@ -169,9 +175,9 @@ describe('pages sold by their owners', () => {
     })
 
     it('A093 cannot reach the hub’s machine, and are charged', async () => {
-      const told = await read(at('/app/spy'))
-      expect([told.status, charged(told)], told.text).to.deep.equal([200, 3_000n])
-      expect(String(told.body['text'])).to.include('children walked')
+      const response = await read(at('/app/spy'))
+      expect([response.status, charged(response)], response.text).to.deep.equal([200, 3_000n])
+      expect(String(response.body['text'])).to.include('children walked')
       expect(canary.visits()).to.equal(0)
     })
 
@@ -220,10 +226,10 @@ describe('pages sold by their owners', () => {
     expect(offered.status).to.equal(402)
     const payment = { 'payment-signature': await payFor(account, world.hub.url, offered) }
     const seen = visits('/dear/report')
-    const told = await anonymous(at('/dear/report'), payment)
-    expect(told.status, told.text).to.equal(200)
-    expect(told.headers['x-payment-source']).to.equal('x402')
-    expect(charged(told)).to.equal(50_000n)
+    const response = await anonymous(at('/dear/report'), payment)
+    expect(response.status, response.text).to.equal(200)
+    expect(response.headers['x-payment-source']).to.equal('x402')
+    expect(charged(response)).to.equal(50_000n)
     const again = await anonymous(at('/dear/report'), payment)
     expect([again.status, again.body['title']]).to.deep.equal([200, 'A dear report'])
     expect(visits('/dear/report'), 'and it was read once').to.equal(seen + 1)
@@ -238,8 +244,8 @@ describe('pages sold by their owners', () => {
     await fund(world.hub.sandbox!.rpcUrl, account.address, { usdc: 100_000n })
     const offered = await anonymous(at('/gone'))
     const payment = { 'payment-signature': await payFor(account, world.hub.url, offered) }
-    const told = await anonymous(at('/gone'), payment)
-    expect([told.status, told.body['code']]).to.deep.equal([404, 'page_not_found'])
+    const { status, body } = await anonymous(at('/gone'), payment)
+    expect([status, body['code']]).to.deep.equal([404, 'page_not_found'])
     const { chain } = world.hub.sandbox!.money
     expect(await chain.balanceOf(account.address)).to.equal(100_000n)
   })

@@ -17,16 +17,16 @@ export function ownerView(
   const again = () => setLast('NULL')
 
   it('sees a page as callers would, with its rule, uncharged and not too often', async () => {
-    const told = await preview(at('/doubt/page'))
-    expect(told.status, told.text).to.equal(200)
-    expect(told.body).to.deep.include({
+    const { status, body, text } = await preview(at('/doubt/page'))
+    expect(status, text).to.equal(200)
+    expect(body).to.deep.include({
       outcome: 'sold',
       robots_allowed: true,
       directives: ['noai', 'noimageai'],
       problem: null,
     })
-    expect(told.body['rule']).to.include({ path: '/doubt/**', price_microdollars: 1_000 })
-    expect(told.body['page']).to.include({ title: 'Short' })
+    expect(body['rule']).to.include({ path: '/doubt/**', price_microdollars: 1_000 })
+    expect(body['page']).to.include({ title: 'Short' })
     await setLast('now()')
     const soon = await preview(at('/'))
     expect([soon.status, soon.body['code']]).to.deep.equal([429, 'preview_too_soon'])
@@ -40,8 +40,8 @@ export function ownerView(
       page: null,
     })
     await again()
-    const gone = await preview(at('/gone'))
-    expect(gone.body['problem']).to.include({ code: 'page_not_found' })
+    const missing = await preview(at('/gone'))
+    expect(missing.body['problem']).to.include({ code: 'page_not_found' })
     const other = await preview(at('/'), world.reader)
     expect(other.body['code']).to.equal('domain_not_found')
   })
@@ -58,9 +58,9 @@ export function ownerView(
       url: 'http://other.test/hook',
       events: ['domain.low_confidence'],
     })
-    const told = await read('/doubt/page')
-    expect(told.status, told.text).to.equal(200)
-    expect(Number(told.body['confidence'])).to.be.below(0.5)
+    const response = await read('/doubt/page')
+    expect(response.status, response.text).to.equal(200)
+    expect(Number(response.body['confidence'])).to.be.below(0.5)
     await read('/doubt/page', { max_age: '0' })
     expect(await events()).to.have.length(1)
     const { body } = await world.send('GET', `/v1/domains/${idOf()}`)

@@ -82,8 +82,8 @@ describe('pages sold again, together and by list', () => {
     })
 
     it('is sold to callers that want it read sooner than the cache may confirm it', async () => {
-      const told = await query({ url, etag, max_age: '0' })
-      expect([charged(told), told.body['etag']]).to.deep.equal([4_000, etag])
+      const response = await query({ url, etag, max_age: '0' })
+      expect([charged(response), response.body['etag']]).to.deep.equal([4_000, etag])
     })
 
     it('is confirmed by reading it anew once the copy is too old, then from the copy', async () => {
@@ -101,16 +101,20 @@ describe('pages sold again, together and by list', () => {
     it('is not read for callers that know only a date: they may never have bought it', async () => {
       await expire()
       const later = new Date(Date.now() + 86_400_000)
-      const told = await query({ url }, { 'if-modified-since': later.toUTCString() })
-      expect([told.status, charged(told)]).to.deep.equal([200, 4_000])
+      const response = await query({ url }, { 'if-modified-since': later.toUTCString() })
+      expect([response.status, charged(response)]).to.deep.equal([200, 4_000])
     })
 
     it('is sold at its price once it has changed', async () => {
       await expire()
       story = 'Another story'
-      const told = await query({ url }, { 'if-none-match': `"${etag}"` })
-      expect([told.status, charged(told), told.body['title']]).to.deep.equal([200, 4_000, story])
-      expect(told.body['etag']).not.to.equal(etag)
+      const response = await query({ url }, { 'if-none-match': `"${etag}"` })
+      expect([response.status, charged(response), response.body['title']]).to.deep.equal([
+        200,
+        4_000,
+        story,
+      ])
+      expect(response.body['etag']).not.to.equal(etag)
     })
 
     it('is sold each time if the owner lets no copy of it be sold', async () => {
@@ -121,12 +125,12 @@ describe('pages sold again, together and by list', () => {
 
     it('is confirmed over MCP', async () => {
       const { body } = await query({ url })
-      const { data: told } = await callTool(world.hub, world.reader.apiKey, 'hub_read_content', {
+      const { data } = await callTool(world.hub, world.reader.apiKey, 'hub_read_content', {
         url,
         etag: body['etag'],
       })
-      expect(told).to.deep.include({ charged_usd: '0.00' })
-      expect(told['body']).to.include({ unchanged: true })
+      expect(data).to.deep.include({ charged_usd: '0.00' })
+      expect(data['body']).to.include({ unchanged: true })
     })
   })
 
@@ -149,34 +153,34 @@ describe('pages sold again, together and by list', () => {
       const dry = await batch({ urls }, { 'x-dry-run': 'true' })
       expect(dry.body).to.include({ price_microdollars: 52_000 })
       const before = await credits()
-      const told = await batch({ urls }, { 'idempotency-key': 'a-batch' })
-      expect(told.status, told.text).to.equal(200)
-      expect(outcomes(told)).to.deep.equal([
+      const response = await batch({ urls }, { 'idempotency-key': 'a-batch' })
+      expect(response.status, response.text).to.equal(200)
+      expect(outcomes(response)).to.deep.equal([
         ['A dear report', 50_000],
         ['page_not_found', 0],
         ['page_denied', 0],
         ['The frozen harbour', 1_000],
         ['repeated_url', 0],
       ])
-      expect(told.body).to.include({ delivered: 2, charged_microdollars: 51_000 })
-      expect([charged(told), before - (await credits())]).to.deep.equal([51_000, 51_000n])
+      expect(response.body).to.include({ delivered: 2, charged_microdollars: 51_000 })
+      expect([charged(response), before - (await credits())]).to.deep.equal([51_000, 51_000n])
       const again = await batch({ urls }, { 'idempotency-key': 'a-batch' })
-      expect(again.body).to.deep.equal(told.body)
+      expect(again.body).to.deep.equal(response.body)
       expect(before - (await credits()), 'charged once').to.equal(51_000n)
     })
 
     it('has at most 50 URLs, and a price that the caller may limit', async () => {
       const many = Array.from({ length: 51 }, (_, n) => at(`/${n}`))
       expect((await batch({ urls: many })).body['code']).to.equal('validation_failed')
-      const told = await batch({ urls }, { 'x-max-price': '51999' })
-      expect(told.body['code']).to.equal('price_exceeds_max')
+      const { body } = await batch({ urls }, { 'x-max-price': '51999' })
+      expect(body['code']).to.equal('price_exceeds_max')
     })
 
     it('that delivers nothing fails with the reason of each page, uncharged', async () => {
       const before = await credits()
-      const told = await batch({ urls: [at('/members/letter'), at('/gone')] })
-      expect([told.status, told.body['code']], told.text).to.deep.equal([403, 'page_denied'])
-      expect(told.body['pages']).to.deep.equal([
+      const { status, body, text } = await batch({ urls: [at('/members/letter'), at('/gone')] })
+      expect([status, body['code']], text).to.deep.equal([403, 'page_denied'])
+      expect(body['pages']).to.deep.equal([
         { url: at('/members/letter'), code: 'page_denied' },
         { url: at('/gone'), code: 'page_not_found' },
       ])
@@ -205,12 +209,12 @@ describe('pages sold again, together and by list', () => {
     })
 
     it('over MCP charges the same', async () => {
-      const { data: told } = await callTool(world.hub, world.reader.apiKey, 'hub_call', {
+      const { data } = await callTool(world.hub, world.reader.apiKey, 'hub_call', {
         service: slug,
         endpoint: 'POST /batch',
         input: { urls: [at('/'), at('/gone')] },
       })
-      expect(told).to.deep.include({ charged_usd: '0.001' })
+      expect(data).to.deep.include({ charged_usd: '0.001' })
     })
 
     it('earns its owner what the ledger says, page by page', async () => {
@@ -236,9 +240,9 @@ describe('pages sold again, together and by list', () => {
 
   it('are listed from the sitemaps with their prices, page by page', async () => {
     const list = async (more = '') => {
-      const told = await ask(world.hub.url, `/proxy/${slug}/pages?limit=2${more}`)
-      expect(told.status, told.text).to.equal(200)
-      return told.body
+      const { status, body, text } = await ask(world.hub.url, `/proxy/${slug}/pages?limit=2${more}`)
+      expect(status, text).to.equal(200)
+      return body
     }
     const first = await list()
     expect((first['data'] as readonly Body[]).map(({ url }) => url)).to.deep.equal([

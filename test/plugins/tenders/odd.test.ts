@@ -35,12 +35,12 @@ describe('tenders: one odd notice', () => {
       const usual = eformsNotice({ number: '99-2026', day: DAY, ojs: '41/2026' })
       await store.accept({ xml: usual, snapshot })
       await store.closeSnapshot(snapshot)
-      const told = (await answer(database, 'feed', {}, NOW)) as unknown as {
+      const feed = (await answer(database, 'feed', {}, NOW)) as unknown as {
         readonly data: readonly { publication_number: string; next_deadline: string | null }[]
       }
-      const numbers = told.data.map((each) => each.publication_number)
+      const numbers = feed.data.map((each) => each.publication_number)
       expect(numbers).to.have.members(['3-2026', '4-2026', '5-2026', '6-2026', '7-2026', '99-2026'])
-      const without = told.data.filter((each) => each.next_deadline === null)
+      const without = feed.data.filter((each) => each.next_deadline === null)
       expect(without.map((each) => each.publication_number)).to.have.members([
         '4-2026',
         '5-2026',

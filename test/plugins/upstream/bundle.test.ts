@@ -10,24 +10,24 @@ const HOST = 'https://api.acme.com'
 
 /** Fetches from a host that serves these bodies. */
 function documentsOf(bodyOf: (request: EgressRequest) => Promise<Buffer>) {
-  const request = async (asked: EgressRequest) => ({ status: 200, body: await bodyOf(asked) })
+  const request = async (order: EgressRequest) => ({ status: 200, body: await bodyOf(order) })
   const deps = { rules: {}, localOrigins: [], egress: { request } }
   return documentsFrom(deps as unknown as ServiceDeps, '')
 }
 
 describe('documents that an OpenAPI document references', () => {
   it('are fetched relative to their own address, and referenced in one document', async () => {
-    const asked: string[] = []
+    const fetchedUrls: string[] = []
     const texts = new Map([
       [`${HOST}/v1/a.json`, '{"x": {"$ref": "b/c.yaml#/y"}, "unused": {"$ref": "z.json"}}'],
       [`${HOST}/v1/b/c.yaml`, 'y: { $ref: "#/w" }\nw: { $ref: ../a.json#/x }\n'],
     ])
     const root = { paths: { '/p': { get: { $ref: 'a.json#/x' } } } }
     const made = await bundleDocuments(root, `${HOST}/v1/openapi.json`, async (urls) => {
-      asked.push(...urls)
+      fetchedUrls.push(...urls)
       return urls.map((url) => texts.get(url))
     })
-    expect(asked).to.deep.equal([...texts.keys()])
+    expect(fetchedUrls).to.deep.equal([...texts.keys()])
     expect(made).to.deep.include({ paths: { '/p': { get: { $ref: '#/documents/0/x' } } } })
     expect(made['documents']).to.deep.include({
       1: { y: { $ref: '#/documents/1/w' }, w: { $ref: '#/documents/0/x' } },

@@ -33,11 +33,15 @@ describe('an imported API', () => {
       },
     ])
     const before = await balance()
-    const told = await call(slug, '/cities/S%C3%A3o%20Paulo/notes/7?lang=pt&tags=a&tags=b', {
-      method: 'PUT',
-      body: { text: 'olá' },
-    })
-    expect([told.status, told.body], told.text).to.deep.equal([200, { ok: true }])
+    const { status, body, text } = await call(
+      slug,
+      '/cities/S%C3%A3o%20Paulo/notes/7?lang=pt&tags=a&tags=b',
+      {
+        method: 'PUT',
+        body: { text: 'olá' },
+      },
+    )
+    expect([status, body], text).to.deep.equal([200, { ok: true }])
     expect(seen[0]).to.include({
       method: 'PUT',
       url: '/base/v3/7/of/S%C3%A3o%20Paulo?lang=pt&tags=a&tags=b',
@@ -79,13 +83,13 @@ describe('an imported API', () => {
       [slug, ['x-own', 'content-security-policy', 'clear-site-data', ...FORGED]],
     )
     const value = 'Bearer top-secret-value'
-    const told = await world.send('PUT', `/v1/provider/services/${slug}/secret`, {
+    const replacement = await world.send('PUT', `/v1/provider/services/${slug}/secret`, {
       secrets: [
         { in: 'header', name: 'Authorization', value },
         { in: 'query', name: 'key', value: 'query-secret' },
       ],
     })
-    expect(told.status, told.text).to.equal(200)
+    expect(replacement.status, replacement.text).to.equal(200)
     const headers = {
       cookie: 'a=b',
       'x-forwarded-for': '1.2.3.4',
@@ -102,14 +106,14 @@ describe('an imported API', () => {
     const not = ['set-cookie', 'x-kept', 'clear-site-data', ...FORGED]
     expect(answer.headers).not.to.have.any.keys(...not)
     expect(answer.headers['content-security-policy']).to.equal("default-src 'none'; sandbox")
-    const [asked] = seen
-    expect(asked?.headers).to.include({
+    const [request] = seen
+    expect(request?.headers).to.include({
       authorization: value,
       'x-lang': 'pt',
       'accept-language': 'pt',
     })
-    expect(asked?.url).to.equal('/base/x?q=1&key=query-secret')
-    expect(asked?.headers).not.to.have.any.keys(
+    expect(request?.url).to.equal('/base/x?q=1&key=query-secret')
+    expect(request?.headers).not.to.have.any.keys(
       'cookie',
       'x-forwarded-for',
       'payment-signature',
@@ -118,7 +122,7 @@ describe('an imported API', () => {
       'x-api-key',
       'idempotency-key',
     )
-    expect(JSON.stringify(asked?.headers)).not.to.include('ahk_')
+    expect(JSON.stringify(request?.headers)).not.to.include('ahk_')
     const text = JSON.stringify(await world.view(slug))
     expect(text).not.to.include('secret-value').and.not.to.include('query-secret')
     expect(world.hub.logged()).not.to.include('top-secret-value')
@@ -141,8 +145,8 @@ describe('an imported API', () => {
       expect(raw).to.include('malformed_path')
     }
     for (const id of ['..', '.', '', 'a/b', 'a\\b', '%2e%2e', 'x%2Fy', '\u0000', '\ud800']) {
-      const told = await act(slug, 'test', { endpoint: 'GET /items/{id}', input: { id } })
-      expect(told.body['delivered'], id).not.to.equal(true)
+      const { body } = await act(slug, 'test', { endpoint: 'GET /items/{id}', input: { id } })
+      expect(body['delivered'], id).not.to.equal(true)
       await world.hub.database.admin.query('UPDATE hub.upstream SET tested_at = NULL')
     }
     expect(seen).to.deep.equal([])
@@ -177,10 +181,13 @@ describe('an imported API', () => {
     ] as const
     for (const source of ['free', 'credits']) {
       const before = await balance()
-      for (const [status, text, told, code, reason] of cases) {
+      for (const [status, text, responseStatus, code, reason] of cases) {
         answers((_, response) => void response.writeHead(status, { location: '/x' }).end(text))
         const answer = await call(slug, '/do', { body: {} })
-        expect([answer.status, answer.body['code']], answer.text).to.deep.equal([told, code])
+        expect([answer.status, answer.body['code']], answer.text).to.deep.equal([
+          responseStatus,
+          code,
+        ])
         expect(answer.headers['x-refund-reason'], text).to.equal(reason)
       }
       expect(await balance(), source).to.equal(before)
@@ -244,9 +251,9 @@ describe('an imported API', () => {
     })
     const slug = await sell([{ path: '/events', streams: true }])
     const before = await balance()
-    const told = await call(slug, '/events', { body: {} })
-    expect([told.status, told.text]).to.deep.equal([200, 'data: 1\n\ndata: 2\n\n'])
-    expect(told.headers['x-reserved-microdollars']).to.equal('1000')
+    const reply = await call(slug, '/events', { body: {} })
+    expect([reply.status, reply.text]).to.deep.equal([200, 'data: 1\n\ndata: 2\n\n'])
+    expect(reply.headers['x-reserved-microdollars']).to.equal('1000')
     expect(before - (await balance())).to.equal(1_000n)
     answers((_, response) => {
       response.writeHead(200).write('data: 1\n\n')
@@ -271,8 +278,8 @@ describe('an imported API', () => {
         },
       },
     ])
-    const told = await call(slug, '/form', { body: { v: 2, a: 'x y', list: [1, 2] } })
-    expect(told.status, told.text).to.equal(200)
+    const { status, text } = await call(slug, '/form', { body: { v: 2, a: 'x y', list: [1, 2] } })
+    expect(status, text).to.equal(200)
     expect(seen[0]).to.include({ url: '/base/form?v=2', body: 'a=x+y&list=1&list=2' })
     expect(seen[0]?.headers['content-type']).to.equal('application/x-www-form-urlencoded')
   })

@@ -88,8 +88,8 @@ describe('before an imported API is sold', function () {
     const path = '/cities/{city}'
     await put(slug, [{ ...ENDPOINTS[0], path, query: ['unit'], input_schema }])
     const input = { city: 'Oslo', unit: 'kelvin', words: 'all day' }
-    const told = await act(slug, 'test', { endpoint: `POST ${path}`, input })
-    expect(told.body['delivered'], told.text).to.equal(true)
+    const response = await act(slug, 'test', { endpoint: `POST ${path}`, input })
+    expect(response.body['delivered'], response.text).to.equal(true)
     expect((await activate(slug)).status).to.equal(200)
 
     const { headers } = await ask(world.hub.url, `/proxy/${slug}/cities/Rome`, {

@@ -36,9 +36,9 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       const { method = '', url = '', headers } = request
-      const told = { method, url, headers, body: Buffer.concat(chunks).toString() }
-      seen.push(told)
-      handler(told, response)
+      const upstreamRequest = { method, url, headers, body: Buffer.concat(chunks).toString() }
+      seen.push(upstreamRequest)
+      handler(upstreamRequest, response)
     })
   })
   before(async function () {
@@ -69,7 +69,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
     ask(hub.url, path, { method, key: agent.apiKey, ...(body !== undefined && { body }) })
   const draft = async (about: Body = {}): Promise<string> => {
     const slug = `acme-${++count}`
-    const told = await send('POST', '/v1/provider/services', {
+    const { status, text } = await send('POST', '/v1/provider/services', {
       slug,
       name: 'Acme',
       category: 'data',
@@ -77,7 +77,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
       base_url: `${origin}/base`,
       ...about,
     })
-    expect(told.status, told.text).to.equal(201)
+    expect(status, text).to.equal(201)
     return slug
   }
   const put = (slug: string, endpoints: readonly Body[]) =>
@@ -92,8 +92,8 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
       price_microdollars: 1_000,
       ...each,
     }))
-    const told = await put(slug, priced)
-    expect(told.status, told.text).to.equal(200)
+    const { status, text } = await put(slug, priced)
+    expect(status, text).to.equal(200)
     const active = await send('POST', `/v1/provider/services/${slug}/activate`, WAIVER)
     expect(active.status, active.text).to.equal(200)
     return slug

@@ -33,8 +33,8 @@ describe('an endpoint with a form body', () => {
     const slug = await sell([{ path: '/do', body: 'form', input_schema: INPUT }])
     answers(json({ ok: true }))
     const form = new URLSearchParams('title=007&count=3&tags=a%2Cb&tags=c&point={"x":1.5,"y":2}')
-    const told = await post(slug, form)
-    expect(told.status, await told.text()).to.equal(200)
+    const response = await post(slug, form)
+    expect(response.status, await response.text()).to.equal(200)
     const sent = new URLSearchParams(seen.at(-1)!.body)
     expect([...sent]).to.deep.equal([...form])
     const document = await fetch(`${world.hub.url}/v1/services/${slug}/openapi.json`)
@@ -54,8 +54,8 @@ describe('an endpoint with a form body', () => {
     form.set('title', 'a "b"')
     form.set('point', '{"x":1,"y":2}')
     form.set('file', new Blob([new Uint8Array([65, 66, 67])]), 'abc.bin')
-    const told = await post(slug, form)
-    expect(told.status, await told.text()).to.equal(200)
+    const { status, text } = await post(slug, form)
+    expect(status, await text()).to.equal(200)
     const { body, headers } = seen.at(-1)!
     expect(headers['content-type']).to.match(/^multipart\/form-data; boundary=/)
     expect(body).to.include('\r\n\r\na "b"\r\n').and.to.include('\r\n\r\nABC\r\n')
@@ -70,8 +70,8 @@ describe('an endpoint with a form body', () => {
       ['title=a&__proto__=1', 'validation_failed'],
       [Array.from({ length: 1_001 }, (_, i) => `f${i}=1`).join('&'), 'body_too_large'],
     ] as const) {
-      const told = await post(slug, new URLSearchParams(form))
-      const problem = (await told.json()) as { code: string; charged_microdollars: number }
+      const response = await post(slug, new URLSearchParams(form))
+      const problem = (await response.json()) as { code: string; charged_microdollars: number }
       expect([problem.code, problem.charged_microdollars], form.slice(0, 40)).to.deep.equal([
         code,
         0,
@@ -93,8 +93,8 @@ describe('an endpoint with a form body', () => {
 
   it('is the only one that takes forms: others refuse the media type', async () => {
     const slug = await sell([{ path: '/do', input_schema: INPUT }])
-    const told = await post(slug, new URLSearchParams('title=a'))
-    expect([told.status, ((await told.json()) as { code: string }).code]).to.deep.equal([
+    const response = await post(slug, new URLSearchParams('title=a'))
+    expect([response.status, ((await response.json()) as { code: string }).code]).to.deep.equal([
       415,
       'unsupported_media_type',
     ])

@@ -77,9 +77,9 @@ describe('an OpenAPI document that is reduced or changed by its owner', () => {
     expect(refused.body['issues']).to.deep.equal([
       { path: '/only/1', message: 'the document has no tag, path or operation seas' },
     ])
-    const told = await send('POST', '/v1/provider/services/import', { ...order, only: ['sea'] })
-    expect(told.status, told.text).to.equal(201)
-    const { service, understood } = told.body as Record<string, Body>
+    const response = await send('POST', '/v1/provider/services/import', { ...order, only: ['sea'] })
+    expect(response.status, response.text).to.equal(201)
+    const { service, understood } = response.body as Record<string, Body>
     expect(service?.['endpoints']).to.have.length(60)
     expect(understood).to.include({ endpoints: 60, left_out: 0 })
   })
@@ -109,12 +109,12 @@ describe('an OpenAPI document that is reduced or changed by its owner', () => {
     const schema = { type: 'array', items: { type: 'string' } }
     const parameters = [{ name: 'ids', in: 'path', required: true, schema }]
     const paths = { '/many/{ids}': { get: { parameters, responses: {} } } }
-    const { body: made, text: told } = await send('POST', '/v1/provider/services/import', {
+    const { body: made, text } = await send('POST', '/v1/provider/services/import', {
       openapi: JSON.stringify({ openapi: '3.1.0', info: { title: 'Many' }, paths }),
       slug: 'many',
       base_url: world.origin,
     })
-    expect(made, told).to.have.property('service')
+    expect(made, text).to.have.property('service')
     const [{ method, path, summary, input_schema, encoding } = {} as Body] = (
       made['service'] as { readonly endpoints: Body[] }
     ).endpoints

@@ -67,13 +67,13 @@ describe('an OpenAPI document', () => {
       if (request.url === '/openapi.yaml') return void response.end(document(world.origin))
       json({ city: null, degrees: 3, gone: 1 })(request, response)
     })
-    const told = await send('POST', '/v1/provider/services/import', {
+    const draft = await send('POST', '/v1/provider/services/import', {
       url: `${world.origin}/openapi.yaml`,
       slug: 'acme-weather',
       price_microdollars: 500,
     })
-    expect(told.status, told.text).to.equal(201)
-    const { service, understood, not_understood: gaps } = told.body as Record<string, Body>
+    expect(draft.status, draft.text).to.equal(201)
+    const { service, understood, not_understood: gaps } = draft.body as Record<string, Body>
     expect(service).to.include({
       name: 'Acme Weather',
       state: 'draft',
@@ -186,13 +186,13 @@ describe('an OpenAPI document', () => {
         '/file': { post: { consumes: ['multipart/form-data'], parameters: [form('file')] } },
       },
     }
-    const told = await send('POST', '/v1/provider/services/import', {
+    const { status, body, text } = await send('POST', '/v1/provider/services/import', {
       openapi: JSON.stringify(document),
       slug: 'pets',
       price_microdollars: 500,
     })
-    expect(told.status, told.text).to.equal(201)
-    const { service, understood, not_understood: gaps } = told.body as Record<string, Body>
+    expect(status, text).to.equal(201)
+    const { service, understood, not_understood: gaps } = body as Record<string, Body>
     expect(service?.['base_url']).to.equal(`${world.origin}/v2`)
     expect(understood?.['secrets']).to.deep.equal([{ in: 'header', name: 'X-Key', prefix: '' }])
     const [one, made, sent, ticks, file] = (service?.['endpoints'] ?? []) as Body[]
@@ -227,9 +227,9 @@ describe('an OpenAPI document', () => {
       [{ url: 'http://169.254.169.254/latest' }, 422, 'validation_failed'],
       [{}, 422, 'validation_failed'],
     ]
-    for (const [body, status, code] of bad) {
-      const told = await draft(body)
-      expect([told.status, told.body['code']], JSON.stringify(body)).to.deep.equal([status, code])
+    for (const [source, ...expected] of bad) {
+      const { status, body } = await draft(source)
+      expect([status, body['code']], JSON.stringify(source)).to.deep.equal(expected)
     }
     answers(json({}, 404))
     const absent = await draft({ url: `${world.origin}/openapi.json` })
@@ -253,9 +253,9 @@ describe('an OpenAPI document', () => {
     )
     expect(endpoints).to.have.length(60)
     expect(JSON.stringify(endpoints).match(/"type":"string"/g)?.length).to.be.within(19_000, 20_000)
-    const said = gaps.map(({ what }) => what)
-    expect(said).to.include('the schema is too large; any value is accepted here')
-    expect(said).to.include('it has more than 100 parameters')
+    const texts = gaps.map(({ what }) => what)
+    expect(texts).to.include('the schema is too large; any value is accepted here')
+    expect(texts).to.include('it has more than 100 parameters')
   })
 
   it('is bounded in time and memory', () => {
@@ -293,7 +293,6 @@ describe('an OpenAPI document', () => {
       }),
     )
     expect(JSON.stringify(endpoints).length).to.be.below(10_000)
-    const said = gaps.map(({ what }) => what)
-    expect(said).to.deep.equal(['its $ref is circular'])
+    expect(gaps.map(({ what }) => what)).to.deep.equal(['its $ref is circular'])
   })
 })

@@ -20,9 +20,11 @@ export function itIsMetered(world: ReturnType<typeof useUpstream>): void {
     (_, response) =>
       void response.setHeader('X-Tokens', value).end('{}')
   const cost = async (slug: string, status = 200) => {
-    const told = await call(slug, '/do', { body: {} })
-    expect(told.status, told.text).to.equal(status)
-    return told.headers['x-charged-microdollars'] ?? String(told.body['charged_microdollars'])
+    const response = await call(slug, '/do', { body: {} })
+    expect(response.status, response.text).to.equal(status)
+    return (
+      response.headers['x-charged-microdollars'] ?? String(response.body['charged_microdollars'])
+    )
   }
 
   it('charges the usage that the upstream reports, and never more than the maximum', async () => {
@@ -110,8 +112,8 @@ export function itIsMetered(world: ReturnType<typeof useUpstream>): void {
     const slug = await sell([{ ...BY_HEADER, streams: true }])
     answers(header('30'))
     const before = await world.hub.balance(world.payer.keyId)
-    const told = await call(slug, '/do', { body: {} })
-    expect(told.text).to.equal('{}')
+    const { text } = await call(slug, '/do', { body: {} })
+    expect(text).to.equal('{}')
     expect(before - (await world.hub.balance(world.payer.keyId))).to.equal(70n)
   })
 
@@ -166,12 +168,12 @@ export function itIsMetered(world: ReturnType<typeof useUpstream>): void {
       [fixed, dear, 'price_microdollars'],
       [unpriced, BY_HEADER, 'price_microdollars'],
     ] as const) {
-      const told = await put(slug, [{ ...order, ...change }])
-      expect([told.status, told.body['code']], told.text).to.deep.equal([422, 'validation_failed'])
-      expect(told.text, told.text).to.include(`/endpoints/0/${at}`)
+      const { status, body, text } = await put(slug, [{ ...order, ...change }])
+      expect([status, body['code']], text).to.deep.equal([422, 'validation_failed'])
+      expect(text, text).to.include(`/endpoints/0/${at}`)
     }
-    const told = await put(fixed, [{ ...order, metered: null, max_bytes: 33_554_432 }])
-    expect(told.status, 'a price per call stays one').to.equal(200)
+    const response = await put(fixed, [{ ...order, metered: null, max_bytes: 33_554_432 }])
+    expect(response.status, 'a price per call stays one').to.equal(200)
   })
 
   it('looks up no usage in a body that is too large to parse', () => {

@@ -44,8 +44,12 @@ describe('an imported API with OAuth2 client credentials', () => {
   }
   const list = async (more: Body = {}) => {
     const slug = await sell([{ method: 'GET', path: '/do' }])
-    const told = await send('PUT', `/v1/provider/services/${slug}/secret`, credentials(more))
-    expect(told.status, told.text).to.equal(200)
+    const { status, text } = await send(
+      'PUT',
+      `/v1/provider/services/${slug}/secret`,
+      credentials(more),
+    )
+    expect(status, text).to.equal(200)
     return slug
   }
 
@@ -55,10 +59,10 @@ describe('an imported API with OAuth2 client credentials', () => {
     const answered = await Promise.all([1, 2, 3].map(() => call(slug, '/do')))
     expect(answered.map(({ status }) => status)).to.deep.equal([200, 200, 200])
     expect(issued()).to.equal(1)
-    const asked = seen.find(({ url }) => url === '/token')!
-    expect(asked.body).to.equal('grant_type=client_credentials&scope=read+write')
+    const tokenRequest = seen.find(({ url }) => url === '/token')!
+    expect(tokenRequest.body).to.equal('grant_type=client_credentials&scope=read+write')
     const basic = Buffer.from('acme+id:client-secret%3A9').toString('base64')
-    expect(asked.headers.authorization).to.equal(`Basic ${basic}`)
+    expect(tokenRequest.headers.authorization).to.equal(`Basic ${basic}`)
     const shown = await send('GET', `/v1/provider/services/${slug}`)
     expect(shown.body['secrets']).to.have.nested.property('[0].in', 'oauth2')
     expect(shown.text).not.to.match(/client-secret|token-of-acme/)
@@ -67,9 +71,9 @@ describe('an imported API with OAuth2 client credentials', () => {
         () => true,
         () => JSON.stringify({ secret }),
       )
-      const told = await call(slug, '/do')
-      expect([told.status, told.body['code']], secret).to.deep.equal([502, 'upstream_error'])
-      expect(told.text).not.to.include(secret)
+      const { status, body, text } = await call(slug, '/do')
+      expect([status, body['code']], secret).to.deep.equal([502, 'upstream_error'])
+      expect(text).not.to.include(secret)
     }
   })
 
@@ -102,10 +106,13 @@ describe('an imported API with OAuth2 client credentials', () => {
         () => '{}',
         () => [status, body],
       )
-      const told = await call(slug, '/do')
-      expect([told.status, told.body['code']], told.text).to.deep.equal([502, 'upstream_error'])
-      expect(told.body['detail']).to.match(text)
-      expect(told.text).not.to.match(/client-secret|our database|token-of-acme/)
+      const response = await call(slug, '/do')
+      expect([response.status, response.body['code']], response.text).to.deep.equal([
+        502,
+        'upstream_error',
+      ])
+      expect(response.body['detail']).to.match(text)
+      expect(response.text).not.to.match(/client-secret|our database|token-of-acme/)
       expect(seen.map(({ url }) => url)).to.deep.equal(['/token'])
     }
     expect(await balance()).to.equal(before)
@@ -115,8 +122,8 @@ describe('an imported API with OAuth2 client credentials', () => {
     const slug = await sell([{ method: 'GET', path: '/do' }])
     const put = (body: Body) => send('PUT', `/v1/provider/services/${slug}/secret`, body)
     for (const url of ['http://10.0.0.1/token', 'file:///etc/passwd', 'no url']) {
-      const told = await put(credentials({ token_url: url }))
-      expect([told.status, told.body['code']], url).to.deep.equal([422, 'validation_failed'])
+      const { status, body } = await put(credentials({ token_url: url }))
+      expect([status, body['code']], url).to.deep.equal([422, 'validation_failed'])
     }
     const both = [...credentials().secrets, { in: 'header', name: 'Authorization', value: 'x' }]
     expect((await put({ secrets: both })).status).to.equal(422)
@@ -126,10 +133,10 @@ describe('an imported API with OAuth2 client credentials', () => {
 describe('the access token of an API', () => {
   const tokensWith = (issue: () => { status: number; body: object }) => {
     let now = 1_000_000
-    let asked = 0
+    let requestCount = 0
     const way = {
       request: async () => {
-        asked += 1
+        requestCount += 1
         const { status, body } = issue()
         return { status, headers: {}, body: Buffer.from(JSON.stringify(body)) }
       },
@@ -146,7 +153,7 @@ describe('the access token of an API', () => {
     )
     return {
       tokens,
-      asked: () => asked,
+      countRequests: () => requestCount,
       pass: (seconds: number) => {
         now += seconds * 1_000
       },
@@ -156,11 +163,11 @@ describe('the access token of an API', () => {
 
   it('is replaced before it expires; until then a failing endpoint harms no call', async () => {
     let answer: { status: number; body: object } = issued
-    const { tokens, asked, pass } = tokensWith(() => answer)
+    const { tokens, countRequests, pass } = tokensWith(() => answer)
     const first = await tokens.get()
     pass(89)
     expect(await tokens.get()).to.equal(first)
-    expect(asked()).to.equal(1)
+    expect(countRequests()).to.equal(1)
     pass(2)
     const second = await tokens.get()
     expect(second).not.to.equal(first)
@@ -173,7 +180,7 @@ describe('the access token of an API', () => {
   })
 
   it('is replaced when the API refuses it, but not more than every ten seconds', async () => {
-    const { tokens, asked, pass } = tokensWith(() => issued)
+    const { tokens, countRequests, pass } = tokensWith(() => issued)
     const first = await tokens.get()
     expect(tokens.discard(first)).to.equal(false)
     pass(11)
@@ -181,7 +188,7 @@ describe('the access token of an API', () => {
     const second = await tokens.get()
     expect(tokens.discard(first), 'it was replaced').to.equal(true)
     expect(await tokens.get()).to.equal(second)
-    expect(asked()).to.equal(2)
+    expect(countRequests()).to.equal(2)
   })
 })
 

@@ -28,8 +28,10 @@ describe('the operator of the hub', () => {
   }
   const sold = async (): Promise<string> => {
     const slug = await pending()
-    const told = await decide(slug, 'approve', { version: (await listed(slug))['version'] })
-    expect(told.status, told.text).to.equal(200)
+    const { status, text } = await decide(slug, 'approve', {
+      version: (await listed(slug))['version'],
+    })
+    expect(status, text).to.equal(200)
     await world.hub.hub.catalog.refresh(slug)
     return slug
   }
@@ -47,9 +49,9 @@ describe('the operator of the hub', () => {
     for (const [what, change] of changes) {
       const { version } = await listed(slug)
       expect((await change()).status).to.equal(200)
-      const told = await decide(slug, 'approve', { version })
-      expect([told.status, told.body['code']], what).to.deep.equal([409, 'service_changed'])
-      expect(told.body['version']).to.equal((await listed(slug))['version'])
+      const { status, body } = await decide(slug, 'approve', { version })
+      expect([status, body['code']], what).to.deep.equal([409, 'service_changed'])
+      expect(body['version']).to.equal((await listed(slug))['version'])
       expect((await view(slug))['state'], what).to.equal('pending')
     }
     const blind = await decide(slug, 'approve')
@@ -129,8 +131,10 @@ describe('the operator of the hub', () => {
     const statuses = async () => {
       await refresh()
       answers(json({}))
-      const told = await Promise.all([good, bad].map((slug) => call(slug, '/do', { body: {} })))
-      return told.map(({ status }) => status)
+      const responses = await Promise.all(
+        [good, bad].map((slug) => call(slug, '/do', { body: {} })),
+      )
+      return responses.map(({ status }) => status)
     }
     expect(await statuses()).to.deep.equal([200, 200])
     await world.hub.database.admin.query(

@@ -38,8 +38,8 @@ describe('providers of APIs', () => {
     await approved(slug)
     return slug
   }
-  const codeOf = async (told: Promise<{ status: number; body: Body }>) => {
-    const { status, body } = await told
+  const codeOf = async (pending: Promise<{ status: number; body: Body }>) => {
+    const { status, body } = await pending
     return [status, body['code']]
   }
 
@@ -89,8 +89,11 @@ describe('providers of APIs', () => {
       ['POST', '/retire', {}],
       ['GET', '/prices', undefined],
     ] as const) {
-      const told = await send(method, `/v1/provider/services/${slug}${path}`, body, other)
-      expect([told.status, told.body['code']], path).to.deep.equal([404, 'service_not_found'])
+      const response = await send(method, `/v1/provider/services/${slug}${path}`, body, other)
+      expect([response.status, response.body['code']], path).to.deep.equal([
+        404,
+        'service_not_found',
+      ])
     }
     const list = await send('GET', '/v1/provider/services', undefined, other)
     expect(list.body['data']).to.deep.equal([])
@@ -122,8 +125,8 @@ describe('providers of APIs', () => {
     await put(slug, [endpoint({ path: '/other' })])
     await put(slug, [endpoint({ price_microdollars: 950 })])
     expect(await cost(), 'taken off and put back').to.equal('400')
-    const { body: told } = await send('GET', `/v1/provider/services/${slug}/prices`)
-    const prices = (told['data'] as Body[]).filter(({ path }) => path === '/do')
+    const history = await send('GET', `/v1/provider/services/${slug}/prices`)
+    const prices = (history.body['data'] as Body[]).filter(({ path }) => path === '/do')
     const shown = prices.map((each) => [
       each['price_microdollars'],
       each['current'],
@@ -195,8 +198,8 @@ describe('providers of APIs', () => {
     const done = { count: 1, unreadable: 0 }
     expect(await resealSecrets(pool, new SealingKeys([KEYS[1], KEYS[0]]))).to.deep.equal(done)
     expect(await keyOf()).to.equal('k2')
-    const gone = await resealSecrets(pool, new SealingKeys([KEYS[0]]))
-    expect(gone).to.deep.equal({ count: 0, unreadable: 1 })
+    const result = await resealSecrets(pool, new SealingKeys([KEYS[0]]))
+    expect(result).to.deep.equal({ count: 0, unreadable: 1 })
     expect(await resealSecrets(pool, new SealingKeys([KEYS[0], KEYS[1]]))).to.deep.equal(done)
     answers(json({}))
     await call(slug, '/do', { body: {} })
@@ -213,8 +216,11 @@ describe('providers of APIs', () => {
   it('list nothing that the hub would not call, nor a schema that blocks it (A040)', async () => {
     for (const [i, url] of BLOCKED_URLS.entries()) {
       const about = { name: 'X', category: 'data', summary: 'X.', base_url: url }
-      const told = await send('POST', '/v1/provider/services', { slug: `bad-${i}`, ...about })
-      expect([told.status, told.body['code']], url).to.deep.equal([422, 'validation_failed'])
+      const { status, body } = await send('POST', '/v1/provider/services', {
+        slug: `bad-${i}`,
+        ...about,
+      })
+      expect([status, body['code']], url).to.deep.equal([422, 'validation_failed'])
     }
     const slug = await draft()
     const text = (schema: Body) => ({ type: 'object', properties: { x: schema } })
@@ -229,9 +235,9 @@ describe('providers of APIs', () => {
       { type: 'array' },
     ]
     for (const input_schema of schemas) {
-      const told = await put(slug, [endpoint({ input_schema })])
+      const { status, body } = await put(slug, [endpoint({ input_schema })])
       const shown = JSON.stringify(input_schema).slice(0, 60)
-      expect([told.status, told.body['code']], shown).to.deep.equal([422, 'schema_not_allowed'])
+      expect([status, body['code']], shown).to.deep.equal([422, 'schema_not_allowed'])
     }
     const members = Array.from({ length: 2_001 }, (_, i) => [`m${i}`, {}])
     const large = { type: 'object', properties: Object.fromEntries(members) }
@@ -242,8 +248,8 @@ describe('providers of APIs', () => {
     answers(json({}))
     const input = { x: `${'a'.repeat(50_000)}!` }
     const start = performance.now()
-    const told = await act(slug, 'test', { endpoint: 'POST /do', input })
-    expect([told.status, told.body['code']]).to.deep.equal([422, 'validation_failed'])
+    const response = await act(slug, 'test', { endpoint: 'POST /do', input })
+    expect([response.status, response.body['code']]).to.deep.equal([422, 'validation_failed'])
     expect(performance.now() - start, 'a backtracking engine would take years').to.be.below(5_000)
     for (const wrong of CONTRADICTORY) {
       const refused = await put(slug, [endpoint(wrong)])

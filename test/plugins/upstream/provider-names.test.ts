@@ -71,8 +71,8 @@ describe('the display name of a provider', function () {
       'NORTHWIND T1DES',
       'Acme',
     ]) {
-      const told = await setName(name, other)
-      expect([told.status, told.body['code']], name).to.deep.equal([422, 'validation_failed'])
+      const { status, body } = await setName(name, other)
+      expect([status, body['code']], name).to.deep.equal([422, 'validation_failed'])
     }
     expect((await setName('Southwind', other)).status).to.equal(200)
     const again = await setName('South-wind', await world.hub.agent())

@@ -24,9 +24,9 @@ describe('after approval of an API', () => {
     ask(world.hub.url, path, { key: await admin.key(world.hub), ...(body && { body }) })
   const reviewOf = async (slug: string) => (await as(`/v1/admin/services/${slug}/review`)).body
   const decide = async (slug: string, what: 'approve' | 'refuse', version: unknown) => {
-    const told = await as(`/v1/admin/services/${slug}/${what}`, { reason: 'A test.', version })
+    const response = await as(`/v1/admin/services/${slug}/${what}`, { reason: 'A test.', version })
     await world.hub.hub.catalog.refresh(slug)
-    return told
+    return response
   }
   const secret = (value: string, name = 'x-token') =>
     ({ secrets: [{ in: 'header', name, value }] }) as const
@@ -104,8 +104,8 @@ describe('after approval of an API', () => {
       'refused.reason': 'A test.',
     })
     await change(slug, { summary: 'Weather by town.' })
-    const told = await decide(slug, 'approve', 4)
-    expect(told.body).to.include({ version_before: 1, version_after: 4 })
+    const response = await decide(slug, 'approve', 4)
+    expect(response.body).to.include({ version_before: 1, version_after: 4 })
     const { body } = await send('GET', `/v1/services/${slug}`)
     expect(body).to.include({ name: 'Town weather', summary: 'Weather by town.' })
     const audit = await as(`/v1/admin/audit?subject=${slug}`)
@@ -122,10 +122,10 @@ describe('after approval of an API', () => {
     const about = { name: 'Own', category: 'data', summary: 'Own.', base_url: world.origin }
     await own('POST', '', { ...about, slug: 'own-api' })
     await own('PUT', '/own-api/endpoints', { endpoints: [endpoint()] })
-    const asked = await own('POST', '/own-api/activate', WAIVER)
-    expect(asked.body['state'], asked.text).to.equal('pending')
-    const told = await decide('own-api', 'approve', 1)
-    expect([told.status, told.body['code']]).to.deep.equal([403, 'own_account'])
+    const activated = await own('POST', '/own-api/activate', WAIVER)
+    expect(activated.body['state'], activated.text).to.equal('pending')
+    const response = await decide('own-api', 'approve', 1)
+    expect([response.status, response.body['code']]).to.deep.equal([403, 'own_account'])
     expect((await decide('own-api', 'refuse', 1)).body['after']).to.equal('draft')
   })
 
@@ -144,8 +144,8 @@ describe('after approval of an API', () => {
     expect(again.body['review']).to.deep.include({ refused: null })
     const { version } = await submit()
     expect(version).to.not.equal(reviewed['version'])
-    const told = await decide(slug, 'approve', reviewed['version'])
-    expect([told.status, told.body['code']]).to.deep.equal([409, 'service_changed'])
+    const { status, body } = await decide(slug, 'approve', reviewed['version'])
+    expect([status, body['code']]).to.deep.equal([409, 'service_changed'])
   })
 
   it('the provider withdraws a version and starts from what callers see', async () => {

@@ -37,9 +37,9 @@ describe('the upstream credential of an API', () => {
       answers(
         (request, response) => void response.writeHead(status).end(JSON.stringify(request.headers)),
       )
-      const told = await call(slug, '/do', { body: {} })
-      expect([told.status, told.body['code']], told.text).to.deep.equal([502, 'upstream_error'])
-      expect(told.text).not.to.include('token-of-acme-9')
+      const reply = await call(slug, '/do', { body: {} })
+      expect([reply.status, reply.body['code']], reply.text).to.deep.equal([502, 'upstream_error'])
+      expect(reply.text).not.to.include('token-of-acme-9')
     }
     const [plain, basic] = ['a+b/c=d&e "9"', 'acme:secret "9"']
     const other = [
@@ -130,8 +130,8 @@ describe('the upstream credential of an API', () => {
     expect((await call('locked', '/mine')).status).to.equal(200)
     expect(seen.at(-1)?.url, 'it has it still').to.equal('/mine?k=sesame')
     const moved = { base_url: 'https://api.agenthub-test.com/v1' }
-    const told = await send('PATCH', '/v1/provider/services/locked', moved)
-    expect(told.body, told.text).to.include({ state: 'paused' })
+    const { body, text } = await send('PATCH', '/v1/provider/services/locked', moved)
+    expect(body, text).to.include({ state: 'paused' })
 
     await bring('ajar', {
       '/mine': get({ security: [{ key: [] }, {}] }),
@@ -198,8 +198,8 @@ describe('the upstream credential of an API', () => {
       setTimeout(() => response.end(`${value.slice(6)}\n\n`), 50)
     })
     const id = await callId(slug)
-    const told = await over(id)
-    expect(told).to.include({ state: 'released', reason: 'secret_repeated' })
+    const record = await over(id)
+    expect(record).to.include({ state: 'released', reason: 'secret_repeated' })
     expect(await balance()).to.equal(before)
     answers((_, response) => void response.end(`data: ${value.slice(0, -1)}`))
     const near = await call(slug, '/events', { body: {} })

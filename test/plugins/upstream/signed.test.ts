@@ -19,8 +19,12 @@ describe('an imported API on the internet', () => {
     const { apiKey: key, keyId } = await hub().agent()
     await hub().credit(keyId, usd('1'))
     const send = async (method: string, path: string, body: unknown) => {
-      const told = await ask(hub().url, `/v1/provider/services${path}`, { method, key, body })
-      expect(told.status, told.text).to.be.below(300)
+      const { status, text } = await ask(hub().url, `/v1/provider/services${path}`, {
+        method,
+        key,
+        body,
+      })
+      expect(status, text).to.be.below(300)
     }
     const signaturesOf = async (host: string, slug: string) => {
       sites.at(host, (_, response) => void response.end('{}'))

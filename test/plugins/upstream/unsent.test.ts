@@ -23,9 +23,11 @@ describe('a response header that callers never receive', () => {
   it('cannot be declared, and the provider learns which one it is', async () => {
     const path = `/v1/provider/services/${await world.draft()}`
     for (const name of UNSENT) {
-      const told = await world.send('PATCH', path, { response_headers: ['X-Own', name] })
-      expect([told.status, told.body['code']], name).to.deep.equal([422, 'validation_failed'])
-      const [issue] = told.body['issues'] as [{ path: string; message: string }]
+      const { status, body } = await world.send('PATCH', path, {
+        response_headers: ['X-Own', name],
+      })
+      expect([status, body['code']], name).to.deep.equal([422, 'validation_failed'])
+      const [issue] = body['issues'] as [{ path: string; message: string }]
       expect(issue.path, name).to.equal('/response_headers/1')
       expect(issue.message, name).to.match(/^cannot be sent to callers/)
     }

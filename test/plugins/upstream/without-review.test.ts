@@ -14,8 +14,8 @@ describe('without approval by administrators', () => {
 
   it('a new version is active at once, and recorded', async () => {
     const slug = await sell([{}], { name: 'City weather' })
-    const told = await send('PATCH', `/v1/provider/services/${slug}`, { name: 'Town weather' })
-    expect(told.body['review']).to.deep.equal({ approved_version: 2, waiting: null, refused: null })
+    const { body } = await send('PATCH', `/v1/provider/services/${slug}`, { name: 'Town weather' })
+    expect(body['review']).to.deep.equal({ approved_version: 2, waiting: null, refused: null })
     expect((await send('GET', `/v1/services/${slug}`)).body['name']).to.equal('Town weather')
   })
 
@@ -71,12 +71,12 @@ describe('without approval by administrators', () => {
       ],
       about,
     )
-    const told = await Promise.all([
+    const responses = await Promise.all([
       send('GET', `/v1/services/${slug}`),
       send('GET', `/v1/provider/services/${slug}`),
       send('GET', '/v1/search?query=tides'),
     ])
-    const text = told.map((each) => each.text).join('')
+    const text = responses.map((each) => each.text).join('')
     expect(text).to.include('Tides by port.').and.to.include('Port.')
     expect(text).not.to.match(/[\u200b\u202e\u{e0041}]/u)
   })

@@ -51,9 +51,9 @@ describe('real money', () => {
   /** A facilitator that lists what it supports and settles with `settle`. */
   const service = async (
     settle: Parameters<typeof serve>[0],
-    told: object = {},
+    members: object = {},
   ): Promise<Served> => {
-    const supported = JSON.stringify({ kinds: KINDS, ...told })
+    const supported = JSON.stringify({ kinds: KINDS, ...members })
     const served = await serve((body, res, req) =>
       req.url === '/supported' ? res.end(supported) : settle(body, res, req),
     )

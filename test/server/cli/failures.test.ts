@@ -79,8 +79,8 @@ describe('hub, on failure,', function () {
     it('twice after a lost response: the failure names the idempotency key', async () => {
       const bea = user({ HUB_API_KEY: `ahk_${'0'.repeat(49)}` })
       const away = ['--json', '--wait', '1', '--hub', 'http://127.0.0.1:9']
-      const gone = [...away, 'call', 'https://seller.example/']
-      const { exit, err } = await bea.hub(gone)
+      const args = [...away, 'call', 'https://seller.example/']
+      const { exit, err } = await bea.hub(args)
       expect(exit).to.equal(6)
       const { details, hint } = JSON.parse(err).error
       expect(hint).to.include(`--idempotency-key ${details.idempotency_key}`)

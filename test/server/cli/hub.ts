@@ -70,11 +70,11 @@ export class User {
     const ended = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? -1)))
     const timeout = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
     let out = ''
-    let asked = false
+    let isPrompted = false
     child.stdout.on('data', (chunk) => {
       out += String(chunk)
-      if (asked || !out.includes('[y/N]')) return
-      asked = true
+      if (isPrompted || !out.includes('[y/N]')) return
+      isPrompted = true
       child.stdin.write(keys)
     })
     const exit = await ended

@@ -76,11 +76,11 @@ describe('the command that hub install writes', function () {
       `if (process.argv.includes('mcp')) process.exit(1)\nawait import(${JSON.stringify(MAIN)})\n`,
     )
     chmodSync(broken, 0o755)
-    const told = await run(process.execPath, [broken, 'install', 'cursor'], {
+    const result = await run(process.execPath, [broken, 'install', 'cursor'], {
       env: ada.env,
       cwd: ada.home,
     }).catch((error: { readonly stderr: string }) => error)
-    expect(told.stderr).to.include('This command does not start')
+    expect(result.stderr).to.include('This command does not start')
     expect(existsSync(join(ada.home, '.cursor/mcp.json'))).to.equal(false)
   })
 

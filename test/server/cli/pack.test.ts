@@ -155,9 +155,9 @@ describe('the package built by npm pack', function () {
     writeFileSync(join(user, 'uses.ts'), USES)
     const options = ['--noEmit', '--strict', '--skipLibCheck', '--types', 'node']
     const modules = ['--module', 'nodenext', '--target', 'es2024']
-    const told = await run(TSC, [...options, ...modules, 'uses.ts'], { cwd: user }).catch(
+    const result = await run(TSC, [...options, ...modules, 'uses.ts'], { cwd: user }).catch(
       (error: { readonly stdout: string }) => error,
     )
-    expect(told.stdout).to.equal('')
+    expect(result.stdout).to.equal('')
   })
 })

@@ -45,14 +45,14 @@ describe('hub, with stored keys,', function () {
     expect(await ada.json('balance')).to.include({ balance_microdollars: 5_000_000 })
     const moved = await ada.json('--yes', 'keys', 'transfer', first!.key_id, String(second), '1.50')
     expect(moved).to.include({ balance_microdollars: 3_500_000, amount_microdollars: 1_500_000 })
-    const asked = await ada.hub(['keys', 'revoke', String(second)])
-    expect(asked.exit).to.equal(3)
-    expect(asked.err).to.include('Its $1.50 of credits moves to your oldest other main key')
-    const gone = await ada.json('--yes', 'keys', 'revoke', String(second))
-    expect(gone).to.include({ credits_to: first!.key_id, moved_microdollars: 1_500_000 })
+    const prompt = await ada.hub(['keys', 'revoke', String(second)])
+    expect(prompt.exit).to.equal(3)
+    expect(prompt.err).to.include('Its $1.50 of credits moves to your oldest other main key')
+    const revocation = await ada.json('--yes', 'keys', 'revoke', String(second))
+    expect(revocation).to.include({ credits_to: first!.key_id, moved_microdollars: 1_500_000 })
     await eventually(async () => {
-      const gone = (await list(ada)).find(({ key_id: id }) => id === second)
-      return gone?.stored === true && !gone.in_use && !gone.accepted
+      const stored = (await list(ada)).find(({ key_id: id }) => id === second)
+      return stored?.stored === true && !stored.in_use && !stored.accepted
     })
     expect((await ada.hub(['keys', 'use', 'key_none'])).exit).to.equal(2)
   })

@@ -39,9 +39,9 @@ describe('hub', function () {
       const { exit, out, err } = await ada.hub(['call', 'echo/say', ...SAY])
       expect([exit, JSON.parse(out)]).to.deep.equal([0, { words: 'hello' }])
       expect(err).to.match(/charged \$0\.0001 \(credits\)/)
-      const told = await ada.json('call', 'echo/say', ...SAY)
-      expect(told).to.deep.include({ status: 200, charged_microdollars: 100, source: 'credits' })
-      expect(told['body']).to.deep.equal({ words: 'hello' })
+      const result = await ada.json('call', 'echo/say', ...SAY)
+      expect(result).to.deep.include({ status: 200, charged_microdollars: 100, source: 'credits' })
+      expect(result['body']).to.deep.equal({ words: 'hello' })
     })
 
     it('and reads the body from a file and from standard input', async () => {
@@ -127,8 +127,8 @@ describe('hub', function () {
 
     it('and shows the price of a call without calling', async () => {
       const before = (await ada.json('balance'))['balance_microdollars']
-      const told = await ada.json('call', 'echo/say', ...SAY, '--dry-run')
-      expect(told).to.include({ price_microdollars: 100 })
+      const result = await ada.json('call', 'echo/say', ...SAY, '--dry-run')
+      expect(result).to.include({ price_microdollars: 100 })
       expect((await ada.json('balance'))['balance_microdollars']).to.equal(before)
     })
   })
@@ -150,8 +150,8 @@ describe('hub', function () {
       expect((await dan.hub(['keys', 'list'])).out).to.match(/\$0\.0002 +of +\$0\.0003/)
       expect((await worker.hub(['balance'])).out).to.match(/limits.*\$0\.0002 +left in total/)
       expect((await dan.hub(['keys', 'limit', id])).exit).to.equal(2)
-      const asked = await dan.json('keys', 'rate', '5000', 'Nightly reviews.')
-      expect(asked).to.include({ state: 'pending', requests_per_minute: 5_000 })
+      const rateRequest = await dan.json('keys', 'rate', '5000', 'Nightly reviews.')
+      expect(rateRequest).to.include({ state: 'pending', requests_per_minute: 5_000 })
       await dan.json('--yes', 'keys', 'revoke', String(child['key_id']))
       await eventually(async () => (await worker.hub(['balance'])).exit === 4) // within a second
     })
@@ -215,7 +215,7 @@ describe('hub', function () {
 
   it('is an MCP server over stdio with the key of this machine', async () => {
     const gil = await customer()
-    const asked = [
+    const requests = [
       ...LIST_TOOLS,
       {
         id: 3,
@@ -229,14 +229,14 @@ describe('hub', function () {
     ]
     const { out } = await gil.hub(
       ['mcp'],
-      asked.map((each) => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join(''),
+      requests.map((each) => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join(''),
     )
     const answers = out
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line))
-    const told = answers.filter(({ method }) => method === 'notifications/progress')
-    expect(told.map(({ params }) => params.progress)).to.deep.equal([1, 2, 3, 4])
+    const notifications = answers.filter(({ method }) => method === 'notifications/progress')
+    expect(notifications.map(({ params }) => params.progress)).to.deep.equal([1, 2, 3, 4])
     expect(answers.flatMap(({ id }) => id ?? []).toSorted((a, b) => a - b)).to.deep.equal([1, 2, 3])
     expect(answers.at(-1), 'events before the answer').to.have.property('id')
     const called = answers.find(({ id }) => id === 3).result.structuredContent

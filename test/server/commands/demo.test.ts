@@ -15,8 +15,8 @@ describe('npm run demo', () => {
       })
       const { stdout } = await run
       expect(stdout).to.include('Everything is as it should be')
-      const told = JSON.parse(stdout.trim().split('\n').at(-1)!)
-      expect(told).to.include({ ok: true, trial_balance: 0, holds_open: 0 })
+      const summary = JSON.parse(stdout.trim().split('\n').at(-1)!)
+      expect(summary).to.include({ ok: true, trial_balance: 0, holds_open: 0 })
       const booked = Number(/income:services:analysis +-([\d.]+)/.exec(stdout)?.[1])
       const [, calls, price] = /(\d+) calls +([\d.]+) USD each/.exec(stdout) ?? []
       expect(booked, 'the output matches the ledger').to.equal(Number(calls) * Number(price))

@@ -32,22 +32,22 @@ describe('npm run keys', () => {
   })
 
   const say = async (...args: string[]) => {
-    let said = ''
+    let output = ''
     const deps = { signingKeys: async () => masters, sealingKeys: [] }
     const code = await keysCommand(
       deps,
       async () => pool(),
       args,
       (text) => {
-        said += text
+        output += text
       },
     )
-    return { code, said }
+    return { code, output }
   }
   /** Rotates a key and lets the time pass until all processes use it. */
   const rotate = async (purpose: Purpose) => {
-    const { code, said } = await say('rotate', purpose, ...WHY)
-    expect(code, said).to.equal(0)
+    const { code, output } = await say('rotate', purpose, ...WHY)
+    expect(code, output).to.equal(0)
     const { admin } = hub().database
     await admin.query(`BEGIN; ALTER TABLE hub.key_version DISABLE TRIGGER check_key_version;
       UPDATE hub.key_version SET active_from = active_from - interval '1 minute'
@@ -57,8 +57,8 @@ describe('npm run keys', () => {
   }
   const retire = (purpose: Purpose, version = 1) => say('retire', purpose, String(version), ...WHY)
   const refuse = async (purpose: Purpose, text: string) => {
-    const { code, said } = await retire(purpose)
-    expect([code, said.includes(text)], said).to.deep.equal([1, true])
+    const { code, output } = await retire(purpose)
+    expect([code, output.includes(text)], output).to.deep.equal([1, true])
   }
 
   it('A180 keeps webhooks verifiable through a rotation', async () => {
@@ -227,32 +227,32 @@ describe('npm run keys', () => {
     const material = during.of('webhooks').current.material
     during.close()
     masters = [next, old]
-    const { code, said } = await say('rewrap', ...WHY)
-    expect([code, said.includes(next.id.slice(0, 16))], said).to.deep.equal([0, true])
+    const { code, output } = await say('rewrap', ...WHY)
+    expect([code, output.includes(next.id.slice(0, 16))], output).to.deep.equal([0, true])
     const after = await open([next])
     expect(after.of('webhooks').current.material.equals(material)).to.equal(true)
     after.close()
     masters = [old]
     expect((await say('rewrap', ...WHY)).code, 'without the new key').to.equal(1)
     const locked = await say('list')
-    expect(locked.said).to.include(
+    expect(locked.output).to.include(
       `encrypted by ${next.id.slice(0, 16)}, which HUB_SIGNING_KEY lacks`,
     )
-    expect(locked.said).to.match(/HUB_SIGNING_KEY does not decrypt \d+ of these versions, so the/)
-    const rows: { decryptable: unknown }[] = JSON.parse((await say('list', '--json')).said)
+    expect(locked.output).to.match(/HUB_SIGNING_KEY does not decrypt \d+ of these versions, so the/)
+    const rows: { decryptable: unknown }[] = JSON.parse((await say('list', '--json')).output)
     const states = new Set(rows.map((row) => row.decryptable))
     expect(states, 'retired versions need no key').to.deep.equal(new Set([false, null]))
     masters = [next]
-    expect((await say('list')).said).to.not.include('HUB_SIGNING_KEY')
+    expect((await say('list')).output).to.not.include('HUB_SIGNING_KEY')
     masters = [next, old]
   })
 
   it('A181 refuses what would break something, and records every change', async () => {
-    expect((await retire('plugin-databases')).said).to.include('Rotate first')
+    expect((await retire('plugin-databases')).output).to.include('Rotate first')
     expect((await say('rotate', 'plugin-databases', ...WHY)).code).to.equal(0)
-    expect((await retire('plugin-databases')).said).to.include('may still use version 1')
+    expect((await retire('plugin-databases')).output).to.include('may still use version 1')
     expect((await say('rotate', 'none', ...WHY)).code).to.equal(2)
-    expect((await say('rotate', 'webhooks')).said).to.include('--reason is required')
+    expect((await say('rotate', 'webhooks')).output).to.include('--reason is required')
     const { admin } = hub().database
     for (const change of [
       `DELETE FROM hub.key_version`,
@@ -271,9 +271,9 @@ describe('npm run keys', () => {
     )
     const acts = rows.map(({ act }) => act)
     expect(acts).to.deep.equal(['secret.retire', 'secret.rewrap', 'secret.rotate'])
-    const listed = JSON.parse((await say('list', '--json')).said) as { purpose: string }[]
+    const listed = JSON.parse((await say('list', '--json')).output) as { purpose: string }[]
     expect(new Set(listed.map(({ purpose }) => purpose)).size).to.equal(10)
-    const { said } = await say('list')
-    expect(said).to.include('version 1: retired').and.to.include('depend on it')
+    const { output } = await say('list')
+    expect(output).to.include('version 1: retired').and.to.include('depend on it')
   })
 })

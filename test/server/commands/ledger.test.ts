@@ -26,25 +26,28 @@ describe('npm run ledger', () => {
   })
   after(() => database.drop())
 
-  async function run(...args: string[]): Promise<{ code: number; said: string }> {
-    let said = ''
+  async function run(...args: string[]): Promise<{ code: number; output: string }> {
+    let output = ''
     const code = await ledgerCommand(
       async () => database.pool,
       args,
       (text) => {
-        said += text
+        output += text
       },
     )
-    return { code, said }
+    return { code, output }
   }
 
   it('explains usage and errors without a database', async () => {
     const none = () => Promise.reject(new Error('no database is needed for this'))
-    const said: string[] = []
+    const messages: string[] = []
     const misuse = async (...args: string[]): Promise<string> => {
-      said.length = 0
-      expect(await ledgerCommand(none, args, (text) => said.push(text)), args.join(' ')).to.equal(2)
-      return said.join('')
+      messages.length = 0
+      expect(
+        await ledgerCommand(none, args, (text) => messages.push(text)),
+        args.join(' '),
+      ).to.equal(2)
+      return messages.join('')
     }
     expect(await misuse()).to.match(/^no command given\n\nUsage: npm run ledger/)
     expect(await misuse('steal')).to.match(/^unknown command: steal\n\nUsage/)
@@ -73,14 +76,14 @@ describe('npm run ledger', () => {
   it('prints a statement whose movements add up from opening to closing', async () => {
     const text = await run('statement', owner.code)
     expect(text.code).to.equal(0)
-    expect(text.said).to.match(/^liabilities:agents:\S+ in USDC\nopening +0\.000000\n/)
-    expect(text.said).to.match(/call\.reserved +-0\.500000 /)
-    const json = (await run('statement', owner.code, '--json')).said.trim().split('\n')
+    expect(text.output).to.match(/^liabilities:agents:\S+ in USDC\nopening +0\.000000\n/)
+    expect(text.output).to.match(/call\.reserved +-0\.500000 /)
+    const json = (await run('statement', owner.code, '--json')).output.trim().split('\n')
     const [head, ...movements] = json.map((line) => JSON.parse(line) as Record<string, string>)
     const sum = movements.reduce((total, { amount }) => total + BigInt(amount!), 0n)
     expect(BigInt(head!['opening']!) + sum).to.equal(BigInt(head!['closing']!))
     expect(movements.at(-1)!['balance']).to.equal(head!['closing'])
-    const csv = (await run('statement', owner.code, '--csv')).said.trim().split('\r\n')
+    const csv = (await run('statement', owner.code, '--csv')).output.trim().split('\r\n')
     expect(csv).to.have.length(movements.length + 1)
     expect(csv[0]).to.equal(
       'value_at_utc,booked_at_utc,shard,seq,id,event,contra,asset,amount,balance',
@@ -90,75 +93,75 @@ describe('npm run ledger', () => {
     })
     expect(await run('statement', 'assets:none')).to.deep.equal({
       code: 1,
-      said: 'There is no account assets:none. Run "ledger -- balances" for the names.\n',
+      output: 'There is no account assets:none. Run "ledger -- balances" for the names.\n',
     })
   })
 
   it('prints balances, of now and of another day, that sum to zero', async () => {
-    const now = JSON.parse((await run('balances', '--json')).said)
-    const then = JSON.parse((await run('balances', '--at', '2020-01', '--json')).said)
+    const now = JSON.parse((await run('balances', '--json')).output)
+    const then = JSON.parse((await run('balances', '--at', '2020-01', '--json')).output)
     for (const { totals } of [now, then]) {
       expect(totals).to.deep.equal({ USDC: '0', GWEI: '0', ALLOWANCE: '0', FREECALL: '0' })
     }
     const open = (rows: { balance: string }[]) => rows.filter(({ balance }) => balance !== '0')
     expect(open(now.accounts)).to.not.deep.equal([])
     expect(open(then.accounts)).to.deep.equal([])
-    expect((await run('balances')).said).to.match(/\ntotal +0\.000000 USDC\n/)
+    expect((await run('balances')).output).to.match(/\ntotal +0\.000000 USDC\n/)
   })
 
   it('prints financial statements that balance, also as CSV and JSON', async () => {
     const sheet = await run('balance-sheet', '2026')
     expect(sheet).to.have.property('code', 0)
-    expect(sheet.said).to.match(/\n {2}liabilities:agents +\d+\.\d{6} /)
-    expect(sheet.said).to.match(/\ndifference +0\.000000 +0\.000000\n$/)
-    const csv = (await run('income-statement', '2026', '--csv')).said.split('\r\n')
+    expect(sheet.output).to.match(/\n {2}liabilities:agents +\d+\.\d{6} /)
+    expect(sheet.output).to.match(/\ndifference +0\.000000 +0\.000000\n$/)
+    const csv = (await run('income-statement', '2026', '--csv')).output.split('\r\n')
     expect(csv[0]).to.equal('section,income-statement,2026,2025')
-    const flow = JSON.parse((await run('cash-flow', '2026-Q4', '--json')).said)
+    const flow = JSON.parse((await run('cash-flow', '2026-Q4', '--json')).output)
     expect(flow.periods.map(({ name }: { name: string }) => name)).to.deep.equal([
       '2026-Q4',
       '2026-Q3',
     ])
     const wrong = await run('cash-flow', '2026-13')
     expect(wrong.code).to.equal(2)
-    expect(wrong.said).to.match(/^not a period: 2026-13/)
+    expect(wrong.output).to.match(/^not a period: 2026-13/)
   })
 
   it('posts nothing: acts about money are for people with a role', async () => {
     for (const act of ['adjust', 'refund', 'transfer', 'resolve', 'close']) {
-      const { code, said } = await run(act, settled.call, ...WHO)
+      const { code, output } = await run(act, settled.call, ...WHO)
       expect(code, act).to.equal(2)
-      expect(said).to.match(new RegExp(`^unknown command: ${act}\\n`))
+      expect(output).to.match(new RegExp(`^unknown command: ${act}\\n`))
     }
   })
 
   it('lists closed months, and what is missing before one can be closed', async () => {
-    expect(await run('periods')).to.deep.equal({ code: 0, said: 'No month is closed.\n' })
-    expect((await run('periods', '2020-13')).said).to.match(/^not a month: 2020-13/)
+    expect(await run('periods')).to.deep.equal({ code: 0, output: 'No month is closed.\n' })
+    expect((await run('periods', '2020-13')).output).to.match(/^not a month: 2020-13/)
     expect((await run('periods', '2999-01')).code).to.equal(2)
     const early = await run('periods', '2099-01')
     expect(early.code).to.equal(1)
-    expect(early.said).to.match(/^missing {2}over: .* Wait until the month has ended \(UTC\)\.$/m)
+    expect(early.output).to.match(/^missing {2}over: .* Wait until the month has ended \(UTC\)\.$/m)
     const ready = await run('periods', '2020-01')
-    expect(ready.code, ready.said).to.equal(0)
-    expect(ready.said).to.match(/^met {2}exceptions: /m)
+    expect(ready.code, ready.output).to.equal(0)
+    expect(ready.output).to.match(/^met {2}exceptions: /m)
     await closePeriod(database.pool, '2020-01', 'two people')
-    expect((await run('periods', '2020-01')).said).to.equal('2020-01 is closed.\n')
-    expect((await run('periods')).said).to.match(/^2020-01 {2}closed \S+Z by two people\n$/)
+    expect((await run('periods', '2020-01')).output).to.equal('2020-01 is closed.\n')
+    expect((await run('periods')).output).to.match(/^2020-01 {2}closed \S+Z by two people\n$/)
     await database.admin.query(
       `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
        VALUES ('treasury', 'unknown_deposit', 'x', 700, 'Nobody knows.')`,
     )
     const open = await run('periods', '2020-02')
     expect(open.code).to.equal(1)
-    expect(open.said).to.match(/^missing {2}exceptions: .* Resolve each .* under Exceptions\.$/m)
+    expect(open.output).to.match(/^missing {2}exceptions: .* Resolve each .* under Exceptions\.$/m)
   })
 
   it('verifies a sound ledger, entirely and since the last checkpoint', async () => {
     for (const args of [[], ['--since'], ['--json']]) {
-      const { code, said } = await run('verify', ...args)
-      expect(code, said).to.equal(0)
+      const { code, output } = await run('verify', ...args)
+      expect(code, output).to.equal(0)
     }
-    expect((await run('verify', '--checkpoints', '/no/such/file')).said).to.match(/^cannot read/)
+    expect((await run('verify', '--checkpoints', '/no/such/file')).output).to.match(/^cannot read/)
     expect((await run('checkpoints')).code).to.equal(0)
   })
 
@@ -166,8 +169,9 @@ describe('npm run ledger', () => {
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
     const file = join(folder, 'books.jsonl')
     const none = () => Promise.reject(new Error('no database is needed for this'))
-    const said: string[] = []
-    const verify = () => ledgerCommand(none, ['verify', '--file', file], (text) => said.push(text))
+    const messages: string[] = []
+    const verify = () =>
+      ledgerCommand(none, ['verify', '--file', file], (text) => messages.push(text))
     try {
       await run('export', '--format', 'jsonl', '--out', file, ...WHO)
       const { rows } = await database.pool.query(
@@ -176,11 +180,13 @@ describe('npm run ledger', () => {
       const { username } = userInfo()
       const by = { name: 'finance', via: `os:${username}`, reason: 'dispute 17' }
       expect(rows[0]).to.deep.equal({ ...by, act: 'export.start', subject: file })
-      expect(await verify(), said.join('')).to.equal(0)
+      expect(await verify(), messages.join('')).to.equal(0)
       const text = await readFile(file, 'utf8')
       await writeFile(file, text.replace('"endpoint":0', '"endpoint":7'))
       expect(await verify()).to.equal(1)
-      expect(said.at(-1)).to.match(/BAD {2}every row is as it was written: 1, first shard 0 seq/)
+      expect(messages.at(-1)).to.match(
+        /BAD {2}every row is as it was written: 1, first shard 0 seq/,
+      )
       await rm(file)
       expect(await verify()).to.equal(2)
     } finally {

@@ -37,17 +37,17 @@ describe('npm run payments', () => {
     await database.drop()
   })
 
-  const say = async (...args: string[]): Promise<{ code: number; said: string }> => {
-    let said = ''
+  const say = async (...args: string[]): Promise<{ code: number; output: string }> => {
+    let output = ''
     const code = await paymentsCommand(
       { finality: 1n, addresses: async () => ({ gas: '0xgas' }) },
       async () => database.pool,
       args,
       (text) => {
-        said += text
+        output += text
       },
     )
-    return { code, said }
+    return { code, output }
   }
   const { network, address: asset } = USDC_BASE
   /** Signs without a wallet: only the row in the database matters. */
@@ -95,9 +95,11 @@ describe('npm run payments', () => {
   it('explains usage and errors without a database', async () => {
     const none = () => Promise.reject(new Error('no database is needed for this'))
     const ask = async (...args: string[]): Promise<readonly [number, string]> => {
-      const said: string[] = []
-      const code = await paymentsCommand({ finality: 1n }, none, args, (text) => said.push(text))
-      return [code, said.join('')]
+      const messages: string[] = []
+      const code = await paymentsCommand({ finality: 1n }, none, args, (text) =>
+        messages.push(text),
+      )
+      return [code, messages.join('')]
     }
     const misused = { '': /^no command given/, steal: /^unknown command: steal/ }
     for (const [args, words] of Object.entries({
@@ -109,27 +111,27 @@ describe('npm run payments', () => {
       pause: /^--reason is required\n\nUsage: npm run payments -- pause/,
       'resume --author me': /^--reason is required/,
     })) {
-      const [code, said] = await ask(...args.split(' ').filter((word) => word !== ''))
-      expect(said, args).to.match(words)
+      const [code, output] = await ask(...args.split(' ').filter((word) => word !== ''))
+      expect(output, args).to.match(words)
       expect(code, args).to.equal(2)
     }
     for (const args of [['--help'], ['pause', '--help']]) {
-      const [code, said] = await ask(...args)
-      expect(said).to.match(/^Usage: npm run payments/)
+      const [code, output] = await ask(...args)
+      expect(output).to.match(/^Usage: npm run payments/)
       expect(code).to.equal(0)
     }
   })
 
   it('reports on an idle hub that no payment is open and payments are running', async () => {
-    const { code, said } = await say('status')
+    const { code, output } = await say('status')
     expect(code).to.equal(0)
-    expect(said).to.match(/^Payments to sellers are running\.\n/)
-    expect(said).to.match(/No payment is open\./)
-    expect((await say('list')).said).to.equal('None.\n')
+    expect(output).to.match(/^Payments to sellers are running\.\n/)
+    expect(output).to.match(/No payment is open\./)
+    expect((await say('list')).output).to.equal('None.\n')
   })
 
   it('shows the addresses of the wallets, and when they were last compared', async () => {
-    const before = (await say('status')).said
+    const before = (await say('status')).output
     expect(cut(before)).to.include('\n address of gas 0xgas\n')
     expect(before).to.include('Ledger and chain were never compared')
     await database.admin.query(
@@ -139,30 +141,30 @@ describe('npm run payments', () => {
          now() - interval '3 minutes'
        FROM unnest(ARRAY['treasury', 'spend']) w`,
     )
-    expect((await say('status')).said).to.match(/\nLedger and chain agreed 3 min\S* ago\.\n/)
+    expect((await say('status')).output).to.match(/\nLedger and chain agreed 3 min\S* ago\.\n/)
   })
 
   it('shows open and sent payments in dollars', async () => {
     const [call] = [await sign(12_345n), await claim()]
-    const { code, said } = await say('status')
+    const { code, output } = await say('status')
     expect(code).to.equal(0)
-    expect(cut(said)).to.match(/\n by key_\d+ 0\.012345 USD\n/)
-    expect(cut(said)).to.match(/\n to seller\.test 0\.012345 USD\n/)
-    expect(cut(said)).to.match(/\n in claimed 1 2\.000000 USD, oldest \d+ s\n/)
-    expect(cut(said)).to.match(/\n out signed 1 0\.012345 USD, oldest \d+ s\n/)
-    expect(cut(said)).to.match(/\n spend 0\.000000 USD, 0\.012345 signed for sellers\n/)
+    expect(cut(output)).to.match(/\n by key_\d+ 0\.012345 USD\n/)
+    expect(cut(output)).to.match(/\n to seller\.test 0\.012345 USD\n/)
+    expect(cut(output)).to.match(/\n in claimed 1 2\.000000 USD, oldest \d+ s\n/)
+    expect(cut(output)).to.match(/\n out signed 1 0\.012345 USD, oldest \d+ s\n/)
+    expect(cut(output)).to.match(/\n spend 0\.000000 USD, 0\.012345 signed for sellers\n/)
     const listed = await say('list', '--direction', 'out')
     expect(listed.code).to.equal(0)
-    expect(cut(listed.said)).to.match(
+    expect(cut(listed.output)).to.match(
       new RegExp(`^${call} out signed 0\\.012345 seller\\.test, to ${SELLER}\n .* old\n The signa`),
     )
   })
 
   it('shows the same as JSON in microdollars', async () => {
-    const status = JSON.parse((await say('status', '--json')).said) as Record<string, unknown>
+    const status = JSON.parse((await say('status', '--json')).output) as Record<string, unknown>
     expect(status).to.include({ paused: false, author: null }).and.have.property('today')
     expect(status['open']).to.have.length(2)
-    const listed = JSON.parse((await say('list', '--json', '--limit', '1')).said) as {
+    const listed = JSON.parse((await say('list', '--json', '--limit', '1')).output) as {
       data: Record<string, unknown>[]
       has_more: boolean
     }
@@ -174,15 +176,15 @@ describe('npm run payments', () => {
     const paused = await say('pause', ...WHY)
     expect(paused).to.deep.equal({
       code: 0,
-      said: 'Payments to sellers are paused in all processes.\n',
+      output: 'Payments to sellers are paused in all processes.\n',
     })
     expect(await sign(1n).catch((error: { code: string }) => error.code)).to.equal('AH010')
-    const { code, said } = await say('status')
+    const { code, output } = await say('status')
     expect(code).to.equal(1)
-    expect(said).to.match(/^Payments to sellers are PAUSED, since \S+Z by ops: a seller misbehav/)
-    const gone = await say('resume', '--reason', 'over', '--json')
-    expect(JSON.parse(gone.said)).to.include({ paused: false, reason: 'over' })
-    expect(JSON.parse(gone.said)['author']).to.match(/./)
+    expect(output).to.match(/^Payments to sellers are PAUSED, since \S+Z by ops: a seller misbehav/)
+    const resumed = await say('resume', '--reason', 'over', '--json')
+    expect(JSON.parse(resumed.output)).to.include({ paused: false, reason: 'over' })
+    expect(JSON.parse(resumed.output)['author']).to.match(/./)
     expect(await sign(1n)).to.be.a('string')
   })
 
@@ -192,13 +194,15 @@ describe('npm run payments', () => {
        DELETE FROM hub.outgoing_epoch;
        INSERT INTO hub.outgoing_epoch SELECT * FROM epoch`,
     )
-    const { code, said } = await say('status')
+    const { code, output } = await say('status')
     expect(code).to.equal(1)
-    expect(said).to.match(/^Payments to sellers are PAUSED, since \S+Z by reconciliation: .*\n/)
-    expect(said).to.match(/\nPayments resume by themselves .* \(npm run jobs, .* RPC_URL must resp/)
+    expect(output).to.match(/^Payments to sellers are PAUSED, since \S+Z by reconciliation: .*\n/)
+    expect(output).to.match(
+      /\nPayments resume by themselves .* \(npm run jobs, .* RPC_URL must resp/,
+    )
     const resumed = await say('resume', '--reason', 'impatient')
     expect(resumed.code).to.equal(1)
-    expect(resumed.said).to.match(/^Payments to sellers are still paused: .*\nPayments resume by/)
+    expect(resumed.output).to.match(/^Payments to sellers are still paused: .*\nPayments resume by/)
     await database.admin.query(
       'UPDATE hub.outgoing_epoch SET xact = pg_current_xact_id(), confirmed = true',
     )
@@ -216,12 +220,12 @@ describe('npm run payments', () => {
        FROM generate_series(1, 2) n;
        ALTER TABLE hub.payout ENABLE TRIGGER ALL`,
     )
-    const said = cut((await say('status')).said)
-    expect(said).to.match(
+    const output = cut((await say('status')).output)
+    expect(output).to.match(
       /\npending payouts\n(?:.*\n)? acme-1 1\.080000 USD, started \S+Z, insufficient_funds\n/,
     )
-    expect(said).to.match(/\n acme-2 2\.160000 USD, started \S+Z, not sent yet\n/)
-    const { payouts } = JSON.parse((await say('status', '--json')).said) as { payouts: unknown[] }
+    expect(output).to.match(/\n acme-2 2\.160000 USD, started \S+Z, not sent yet\n/)
+    const { payouts } = JSON.parse((await say('status', '--json')).output) as { payouts: unknown[] }
     expect(payouts).to.have.length(2)
   })
 
@@ -233,10 +237,10 @@ describe('npm run payments', () => {
     )
     const status = await say('status')
     expect(status.code).to.equal(1)
-    expect(status.said).to.match(/\n1 OVERDUE: npm run payments -- list\n/)
-    const { code, said } = await say('list')
+    expect(status.output).to.match(/\n1 OVERDUE: npm run payments -- list\n/)
+    const { code, output } = await say('list')
     expect(code).to.equal(1)
-    expect(said.slice(said.indexOf(late))).to.match(/This is overdue\./)
+    expect(output.slice(output.indexOf(late))).to.match(/This is overdue\./)
   })
 
   it('works on the database of a hub from a process of its own', async () => {

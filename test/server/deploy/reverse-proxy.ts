@@ -78,8 +78,8 @@ async function serve(
   { trusted, ...ports }: { readonly port: number; plainPort: number; trusted: string },
 ): Promise<ReverseProxy> {
   const ended = once(child, 'exit')
-  let said = ''
-  child.stderr!.on('data', (text: Buffer) => (said += text))
+  let output = ''
+  child.stderr!.on('data', (text: Buffer) => (output += text))
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM')
     await ended
@@ -87,12 +87,12 @@ async function serve(
   }
   try {
     await eventually(() => {
-      if (child.exitCode !== null) throw new Error(said)
+      if (child.exitCode !== null) throw new Error(output)
       return acceptsTls(ports.port)
     }, 20_000)
   } catch (error) {
     await stop()
-    throw new Error(`the proxy did not start: ${said.slice(-2_000)}`, { cause: error })
+    throw new Error(`the proxy did not start: ${output.slice(-2_000)}`, { cause: error })
   }
   return { ...ports, certificate: readFileSync(trusted, 'utf8'), stop }
 }

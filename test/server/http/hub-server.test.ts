@@ -31,10 +31,10 @@ describe('a server that drains', () => {
   const open = async (): Promise<{ socket: Socket; answers: () => number }> => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
     sockets.push(socket)
-    let said = ''
-    socket.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
+    let output = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
     await once(socket, 'connect')
-    return { socket, answers: () => said.match(/answer/g)?.length ?? 0 }
+    return { socket, answers: () => output.match(/answer/g)?.length ?? 0 }
   }
   const closed = ({ socket }: { readonly socket: Socket }) => once(socket, 'close')
 

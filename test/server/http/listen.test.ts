@@ -12,27 +12,27 @@ import { send } from '../http.ts'
 /** Sends a chunk every few milliseconds until the server closes. @returns its response */
 async function drip(port: number, head: string, piece: string): Promise<string> {
   const socket: Socket = connect(port, '127.0.0.1')
-  let said = ''
-  socket.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
+  let output = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
   socket.on('error', () => {})
   const closed = once(socket, 'close')
   socket.write(head)
   const timer = setInterval(() => socket.write(piece), 40)
   await closed
   clearInterval(timer)
-  return said
+  return output
 }
 
 describe('callers that take their time', () => {
   realSockets()
   let server: HubServer
   let port: number
-  let asked = 0
+  let requestCount = 0
   before(async () => {
     server = await listen(
       (request, response) => {
         request.resume().once('end', () => {
-          asked++
+          requestCount++
           response.end('ok')
         })
       },
@@ -53,14 +53,14 @@ describe('callers that take their time', () => {
       drip(port, 'GET / HTTP/1.1\r\nHost: a\r\n', 'X-Line: a\r\n'),
     )
     for (let i = 0; i < 20; i++) expect((await send(port, { path: '/' })).status).to.equal(200)
-    for (const said of await Promise.all(slow)) expect(said).to.match(/^HTTP\/1\.1 408 /)
+    for (const output of await Promise.all(slow)) expect(output).to.match(/^HTTP\/1\.1 408 /)
   })
 
   it('A039 to send a body byte by byte get 408, and it is never handled', async () => {
-    const before = asked
+    const before = requestCount
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n'
     expect(await drip(port, head, 'x')).to.match(/^HTTP\/1\.1 408 /)
-    expect(asked).to.equal(before)
+    expect(requestCount).to.equal(before)
   })
 
   it('are served whatever else they expect of it (RFC 9110 §10.1.1)', async () => {
@@ -131,13 +131,13 @@ describe('a body that never comes', () => {
     await eventually(() => pool.totalCount === pool.idleCount) // and none of them was read
     expect(await hub().balance(keyId)).to.equal(1_000n)
     for (const socket of sockets) socket.destroy()
-    const gone = () =>
+    const disconnects = () =>
       hub()
         .logged()
         .split('\n')
         .filter((line) => line.includes('"status":499'))
-    await eventually(async () => gone().length >= sockets.length)
-    expect(gone(), 'each is told in the log, as gone').to.have.length(30)
+    await eventually(async () => disconnects().length >= sockets.length)
+    expect(disconnects(), 'each is told in the log, as gone').to.have.length(30)
     const { rows } = await hub().hub.pool.query('SELECT FROM ledger.open_hold')
     expect(rows).to.deep.equal([])
   })

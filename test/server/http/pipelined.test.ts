@@ -32,10 +32,10 @@ describe('a broken request behind one that is being answered', () => {
   /** Sends text over one connection and returns everything received until it closes. */
   function say(text: string) {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-    let said = ''
-    socket.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
+    let output = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
     socket.write(text)
-    return { socket, said: () => said, closed: once(socket, 'close') }
+    return { socket, output: () => output, closed: once(socket, 'close') }
   }
   const broken = () => once(server, 'clientError')
 
@@ -46,23 +46,23 @@ describe('a broken request behind one that is being answered', () => {
   })) {
     it(`leaves that answer whole, and is answered after it: one that ${what}`, async () => {
       const fails = broken()
-      const { said, closed } = say(ASK + rest)
+      const { output, closed } = say(ASK + rest)
       await fails
       await eventually(() => answers.length > 0)
       answers[0]!.writeHead(200, { 'Content-Length': 5 }).write('who')
-      await eventually(() => said().endsWith('who'))
+      await eventually(() => output().endsWith('who'))
       answers[0]!.end('le')
       await closed
-      expect(said()).to.match(/^HTTP\/1\.1 200 OK\r\n[^{]*\r\n\r\nwholeHTTP\/1\.1 40[08] /)
-      expect(said().match(/HTTP\/1\.1 \d{3} /g)).to.have.length(2)
+      expect(output()).to.match(/^HTTP\/1\.1 200 OK\r\n[^{]*\r\n\r\nwholeHTTP\/1\.1 40[08] /)
+      expect(output().match(/HTTP\/1\.1 \d{3} /g)).to.have.length(2)
     })
   }
 
   it('leaves a stream whole that has begun', async () => {
-    const { socket, said, closed } = say(ASK)
+    const { socket, output, closed } = say(ASK)
     await eventually(() => answers.length > 0)
     answers[0]!.write('one')
-    await eventually(() => said().includes('one'))
+    await eventually(() => output().includes('one'))
     for (let i = 0; i < 20; i++) {
       const fails = broken()
       socket.write('nonsense\r\n\r\n')
@@ -70,7 +70,7 @@ describe('a broken request behind one that is being answered', () => {
     }
     answers[0]!.end('two')
     await closed
-    expect(said()).to.match(/\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\nHTTP\/1\.1 400 /)
-    expect(said().match(/HTTP\/1\.1 \d{3} /g)).to.have.length(2)
+    expect(output()).to.match(/\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\nHTTP\/1\.1 400 /)
+    expect(output().match(/HTTP\/1\.1 \d{3} /g)).to.have.length(2)
   })
 })

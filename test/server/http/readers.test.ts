@@ -196,9 +196,9 @@ describe('outside readers of our offers', () => {
     it('has nothing to say against any route', async () => {
       const document = (await getOpenAPI(hub().url)).unwrapOr(null)
       if (!document || isOpenApiParseFailure(document)) throw new Error('not read')
-      const said = getWarningsForL2(checkL2ForOpenAPI(document))
+      const warnings = getWarningsForL2(checkL2ForOpenAPI(document))
       // A hub has many routes, and agents search among them instead of reading all.
-      expect(said.filter(({ code }) => code !== 'L2_ROUTE_COUNT_HIGH')).to.deep.equal([])
+      expect(warnings.filter(({ code }) => code !== 'L2_ROUTE_COUNT_HIGH')).to.deep.equal([])
     })
 
     for (const [path, { price, keyed }] of Object.entries(SOLD)) {

@@ -57,16 +57,16 @@ describe('POST /mcp', () => {
     })
 
     it('serves /mcp only, also with a query and as an absolute URL', async () => {
-      const said = async (path: string) => {
+      const ping = async (path: string) => {
         const response = await ask(hub().url, path, { key, body: PING })
         return [response.status, 'result' in response.body]
       }
-      expect(await said('/mcp?tenant=1')).to.deep.equal([200, true])
+      expect(await ping('/mcp?tenant=1')).to.deep.equal([200, true])
       const whole = request(hub().url, { method: 'POST', path: `${hub().url}/mcp` }).end()
       const [{ statusCode }] = (await once(whole, 'response')) as [IncomingMessage]
       expect(statusCode).to.equal(401) // found, but a key is required
       for (const path of ['/mcp/', '/mcps', '/v1/mcp', '/nothing?/mcp']) {
-        expect(await said(path), path).to.deep.equal([404, false])
+        expect(await ping(path), path).to.deep.equal([404, false])
       }
     })
 
@@ -254,8 +254,8 @@ describe('POST /mcp', () => {
         cacheScope: 'public',
       })
       for (const method of ['initialize', 'ping']) {
-        const gone = await modern(hub(), method, {}, { key })
-        expect([gone.status, codeOf(gone)], method).to.deep.equal([404, -32_601])
+        const response = await modern(hub(), method, {}, { key })
+        expect([response.status, codeOf(response)], method).to.deep.equal([404, -32_601])
       }
     })
 

@@ -113,14 +113,14 @@ describe('a paid tool', () => {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
     const poor = await hub().agent()
-    const asked = await call(WORK, undefined, poor)
-    expect(asked.isError).to.equal(true)
-    const required = asked.structuredContent!
+    const demand = await call(WORK, undefined, poor)
+    expect(demand.isError).to.equal(true)
+    const required = demand.structuredContent!
     expect(required).to.deep.include({ x402Version: 2 })
     expect(required['resource']).to.deep.include({ url: 'mcp://tool/hub_call' })
-    expect(asked.content[0]!.text, 'the same as text').to.equal(JSON.stringify(required))
-    expect(asked.data).to.include({ error: 'insufficient_credits', charged_usd: '0.00' })
-    expect(asked.data['next']).to.include('hub_topup')
+    expect(demand.content[0]!.text, 'the same as text').to.equal(JSON.stringify(required))
+    expect(demand.data).to.include({ error: 'insufficient_credits', charged_usd: '0.00' })
+    expect(demand.data['next']).to.include('hub_topup')
 
     const header = Buffer.from(JSON.stringify(required)).toString('base64')
     const offered = { status: 402, headers: { 'payment-required': header }, body: {}, text: '' }
@@ -191,17 +191,17 @@ describe('a paid tool', () => {
       const cancels = era === 'modern'
       it(`before it began is ${cancels ? 'not ' : ''}charged (${era})`, async () => {
         const order = { service: 'various', endpoint: '/priced', input: {} }
-        const asked = Promise.withResolvers<void>()
+        const requestArrived = Promise.withResolvers<void>()
         const go = Promise.withResolvers<void>()
         Object.assign(priced, {
           done: 0,
           before: () => {
-            asked.resolve()
+            requestArrived.resolve()
             return go.promise
           },
         })
         const client = lost(order, era)
-        await asked.promise
+        await requestArrived.promise
         await client.hangUp()
         await ask(hub().url, '/livez') // the hub has noticed it by then
         go.resolve()

@@ -11,13 +11,13 @@ describe('texts of third parties in MCP', () => {
   const world = useUpstream({})
   let id = 0
   const request = async (method: string, params: Body) => {
-    const told = await ask(world.hub.url, '/mcp', {
+    const { status, body, text } = await ask(world.hub.url, '/mcp', {
       key: world.payer.apiKey,
       headers: { accept: 'application/json, text/event-stream' },
       body: { jsonrpc: '2.0', id: ++id, method, params },
     })
-    expect(told.status, told.text).to.equal(200)
-    return told.body['result'] as Body
+    expect(status, text).to.equal(200)
+    return body['result'] as Body
   }
   const tool = (name: string, args: Body) => request('tools/call', { name, arguments: args })
   const textOf = (result: Body): string => String((result['content'] as Body[])[0]?.['text'])

@@ -132,16 +132,16 @@ describe('a call', () => {
 
   it('is refused if its price exceeds X-Max-Price', async () => {
     const { apiKey: key, keyId } = await agentWith(usd('1'))
-    const asked = (price: string) =>
+    const sayForAtMost = (price: string) =>
       say({ key, body: { words: 'a' }, headers: { 'x-max-price': price } })
-    const response = await asked('99')
+    const response = await sayForAtMost('99')
     refused(response, 402, 'price_exceeds_max')
     expect(response.body).to.include({ price_microdollars: 100, max_microdollars: 99 })
-    refused(await asked('0'), 402, 'price_exceeds_max')
-    refused(await asked('0.01'), 422, 'validation_failed')
-    refused(await asked('-5'), 422, 'validation_failed')
+    refused(await sayForAtMost('0'), 402, 'price_exceeds_max')
+    refused(await sayForAtMost('0.01'), 422, 'validation_failed')
+    refused(await sayForAtMost('-5'), 422, 'validation_failed')
     expect(await hub().balance(keyId)).to.equal(usd('1'))
-    expect((await asked('100')).status).to.equal(200)
+    expect((await sayForAtMost('100')).status).to.equal(200)
   })
 
   it('hides internal errors, and reports no charge for them', async () => {

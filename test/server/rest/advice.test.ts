@@ -133,8 +133,8 @@ describe('the advice of a problem', function () {
 
   it('names the rate limit, when it resets, and that credits raise it', async () => {
     const { apiKey: key } = await hub().agent()
-    const asked = Array.from({ length: 101 }, () => get('/v1/credits/balance', { key }))
-    const limited = (await Promise.all(asked)).find(({ status }) => status === 429)
+    const requests = Array.from({ length: 101 }, () => get('/v1/credits/balance', { key }))
+    const limited = (await Promise.all(requests)).find(({ status }) => status === 429)
     expect(limited?.body['advice']).to.match(/credits .* 1000 requests per minute instead of 100/)
     const reset = String(limited?.headers['x-ratelimit-reset'])
     expect(limited?.body['detail']).to.equal(
@@ -195,16 +195,16 @@ describe('the advice of a problem', function () {
       headers: {},
       body: { advice, code: 'refused', type: '/docs/problems/refused', ...more },
     })
-    const asked = { path: '/v1/keys', headers: {} }
+    const request = { path: '/v1/keys', headers: {} }
     for (const advice of [
       'See issues[].path.',
       'Raise X-Max-Price, or do not call.',
       'Pay this request via x402 or MPP, or buy credits.',
       'Wait for the seconds given in Retry-After.',
     ]) {
-      expect(findMisfits(asked, problem(advice)), advice).to.have.length(1)
+      expect(findMisfits(request, problem(advice)), advice).to.have.length(1)
     }
-    expect(findMisfits(asked, problem('See reason.', { reason: 'x' }))).to.deep.equal([])
-    expect(findMisfits(asked, problem('Ask.', { type: '/nowhere' }))).to.have.length(1)
+    expect(findMisfits(request, problem('See reason.', { reason: 'x' }))).to.deep.equal([])
+    expect(findMisfits(request, problem('Ask.', { type: '/nowhere' }))).to.have.length(1)
   })
 })

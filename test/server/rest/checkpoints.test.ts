@@ -16,11 +16,11 @@ describe('the published checkpoints', () => {
       retained: new RetainedCheckpoints(hub().dataDir),
     })
   async function verify(...args: string[]): Promise<readonly [number, string]> {
-    let said = ''
-    const write = (text: string) => void (said += text)
+    let output = ''
+    const write = (text: string) => void (output += text)
     const connect = async () => hub().database.pool
     const command = ['verify', ...args]
-    return [await ledgerCommand(connect, command, write, undefined, hub().dataDir), said]
+    return [await ledgerCommand(connect, command, write, undefined, hub().dataDir), output]
   }
 
   it('are the newest of each shard, for everyone, now or by day', async () => {
@@ -45,7 +45,7 @@ describe('the published checkpoints', () => {
     const place = `${hub().url}/v1/ledger/checkpoints`
     expect(await verify('--checkpoints', place)).to.include(0)
     expect(await verify('--checkpoints', `${place}/none`)).to.satisfy(
-      ([code, said]: readonly [number, string]) => code === 2 && said.includes('status 404'),
+      ([code, output]: readonly [number, string]) => code === 2 && output.includes('status 404'),
     )
     const { database } = hub()
     for (const table of ['journal', 'seal', 'head', 'balance', 'checkpoint', 'verified_balance']) {
@@ -58,9 +58,9 @@ describe('the published checkpoints', () => {
       'DELETE FROM ledger.checkpoint',
       'DELETE FROM ledger.verified_balance',
     )
-    const [code, said] = await verify()
+    const [code, output] = await verify()
     expect(code).to.equal(1)
-    expect(said).to.match(/BAD {2}every checkpoint .* the seal differs: history was rewritten/)
+    expect(output).to.match(/BAD {2}every checkpoint .* the seal differs: history was rewritten/)
     for (const table of ['journal', 'seal', 'head', 'balance', 'checkpoint', 'verified_balance']) {
       await tamper(
         database,

@@ -44,8 +44,8 @@ describe('texts of domains', () => {
 
   it('have no slug that imitates the platform', async () => {
     const body = { domain: 'http://other.test', slug: 'agent-hub-wallet' }
-    const told = await send('POST', '/v1/domains', body)
-    expect([told.status, told.body['code']]).to.deep.equal([409, 'slug_taken'])
+    const response = await send('POST', '/v1/domains', body)
+    expect([response.status, response.body['code']]).to.deep.equal([409, 'slug_taken'])
     expect(await register()).to.have.property('slug')
   })
 })

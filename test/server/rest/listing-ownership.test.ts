@@ -44,9 +44,9 @@ describe('external listings', () => {
       const id = (body['listed'] as Body[])[0]!['id']
       expect((await optOut(eve)).body).to.include({ code: 'ownership_required' })
       expect((await optOut()).body).to.include({ opted_out: true, listings: 1 })
-      const gone = (await get(`/v1/external/${String(id)}`)).body
-      expect(gone).to.have.nested.property('reason.code', 'opted_out')
-      expect(gone['removed_at']).to.be.a('string')
+      const listing = (await get(`/v1/external/${String(id)}`)).body
+      expect(listing).to.have.nested.property('reason.code', 'opted_out')
+      expect(listing['removed_at']).to.be.a('string')
       expect((await rescan(id)).status).to.equal(410)
       const again = await post('/v1/listings', { url: 'http://other.test/rain' })
       expect(again.body).to.have.nested.property('refused[0].reason.code', 'opted_out')

@@ -89,8 +89,8 @@ describe('POST /v1/search', () => {
   ]
   for (const [filter, passes] of filters) {
     for (const query of ['precipitation forecast', '']) {
-      const asked = `${JSON.stringify(filter)} and "${query}"`
-      it(`returns all matches of ${asked} across pages`, async () => {
+      const label = `${JSON.stringify(filter)} and "${query}"`
+      it(`returns all matches of ${label} across pages`, async () => {
         const order = { query, type: 'external', limit: 3, ...filter }
         const wanted = Array.from({ length: 30 }, (_, i) => i + 1).filter(passes)
         const seen: number[] = []

@@ -100,19 +100,19 @@ describe('the sandbox chain', () => {
     await next.stop()
   })
   it('starts afresh from a state that was cut short, and says where it put it', async () => {
-    const said: string[] = []
+    const messages: string[] = []
     await writeFile(join(dataDir, 'chain.json'), '{"block":{"num')
-    const chain = await startChain({ dataDir, port: 0, log: (text) => said.push(text) })
+    const chain = await startChain({ dataDir, port: 0, log: (text) => messages.push(text) })
     await chain.stop()
-    expect(said.join()).to.contain('chain.json.broken')
+    expect(messages.join()).to.contain('chain.json.broken')
     expect(await readFile(join(dataDir, 'chain.json.broken'), 'utf8')).to.equal('{"block":{"num')
   })
   it('says when it dies', async () => {
-    const said: string[] = []
-    const chain = await startChain({ dataDir, port: 0, log: (text) => said.push(text) })
+    const messages: string[] = []
+    const chain = await startChain({ dataDir, port: 0, log: (text) => messages.push(text) })
     process.kill(chain.pid, 'SIGKILL')
-    await eventually(() => said.length > 0)
-    expect(said.join()).to.contain('ended unexpectedly')
+    await eventually(() => messages.length > 0)
+    expect(messages.join()).to.contain('ended unexpectedly')
     await chain.stop()
   })
   it('listens on the given port, and refuses one that is in use', async () => {

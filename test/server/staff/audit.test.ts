@@ -65,8 +65,8 @@ describe('the audit log', () => {
     return String(proposed.body['id'])
   }
   const paidCall = async (): Promise<string> => {
-    const said = await as({ key: ada.apiKey, body: { words: 'hi' } }, '/proxy/echo/say')
-    expect(said.headers['x-charged-microdollars']).to.equal('100')
+    const { headers } = await as({ key: ada.apiKey, body: { words: 'hi' } }, '/proxy/echo/say')
+    expect(headers['x-charged-microdollars']).to.equal('100')
     const history = await ask(hub().url, '/v1/credits/history', { key: ada.apiKey })
     return String(dataOf(history)[0]!['call_id'] ?? dataOf(history)[0]!['id'])
   }
@@ -188,9 +188,9 @@ describe('the audit log', () => {
       const failed = await send(route, action.bad)
       expect(failed.status, failed.text).to.be.within(400, 499)
       expect((await readAudit(hub())).lines, 'after a failure').to.equal(before.lines)
-      const asked = await action.good()
+      const order = await action.good()
       const start = await readAudit(hub())
-      const done = await send(route, asked)
+      const done = await send(route, order)
       expect(done.status, done.text).to.be.within(200, 299)
       const { lines, last } = await readAudit(hub())
       expect(lines, 'after it').to.equal(start.lines + 1)
@@ -198,11 +198,11 @@ describe('the audit log', () => {
       expect(last).to.include({ via: last['via'], network: '127.0.0' })
       expect(String(last['request'])).to.equal(done.headers['x-request-id'])
       if (
-        asked[0] !== '' &&
+        order[0] !== '' &&
         action.act !== 'entry.propose' &&
         !/\/v1\/admin\/(?:roles|rate-requests)\//.test(route)
       ) {
-        expect(last['subject']).to.equal(asked[0])
+        expect(last['subject']).to.equal(order[0])
       }
     })
 

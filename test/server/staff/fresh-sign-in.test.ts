@@ -56,8 +56,8 @@ describe('a stolen session or key of staff', () => {
       if (!/^\/v1\/(?:admin|finance)\//.test(path)) continue
       for (const method of Object.keys(operations).filter((name) => name !== 'get')) {
         const url = path.replaceAll(/\{\w+\}/g, '1')
-        const told = await ann.ask(url, { method: method.toUpperCase(), body: {} })
-        expectRefused(told, 401, CODE)
+        const response = await ann.ask(url, { method: method.toUpperCase(), body: {} })
+        expectRefused(response, 401, CODE)
         changes += 1
       }
     }

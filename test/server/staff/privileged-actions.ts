@@ -144,8 +144,8 @@ const rateActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedActi
     good: async () => {
       const { apiKey: key } = await hub().agent()
       const body = { requests_per_minute: 700, purpose: 'Reviews.' }
-      const asked = await ask(hub().url, '/v1/rate-requests', { key, body })
-      return [String(asked.body['id']), { requests_per_minute: 700, reason }]
+      const response = await ask(hub().url, '/v1/rate-requests', { key, body })
+      return [String(response.body['id']), { requests_per_minute: 700, reason }]
     },
     bad: ['rrq_0000000000000000', { requests_per_minute: 700, reason }],
   },

@@ -30,8 +30,8 @@ describe('a plugin provider', () => {
     ask(hub().url, path, { key: agent.apiKey, ...question })
   const sign = async (agent: TestAgent): Promise<ApiResponse> => {
     const wallet = privateKeyToAccount(generatePrivateKey())
-    const asked = { wallet_address: wallet.address }
-    const { body } = await as(agent, `${ADDRESS}/challenge`, { body: asked })
+    const order = { wallet_address: wallet.address }
+    const { body } = await as(agent, `${ADDRESS}/challenge`, { body: order })
     const signature = await wallet.signMessage({ message: String(body['message']) })
     return as(agent, ADDRESS, { method: 'PUT', body: { nonce: body['nonce'], signature } })
   }

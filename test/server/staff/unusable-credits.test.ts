@@ -68,8 +68,8 @@ describe('credits of a key that is revoked', () => {
       body: { max_day_microdollars: 9 },
     })
     const path = `/v1/keys/${String(child.body['key_id'])}`
-    const gone = await ask(hub().url, path, { key: apiKey, method: 'DELETE' })
-    expect(gone.body).to.include({ moved_microdollars: 0, left_microdollars: 0 })
+    const { body } = await ask(hub().url, path, { key: apiKey, method: 'DELETE' })
+    expect(body).to.include({ moved_microdollars: 0, left_microdollars: 0 })
     expect(await hub().balance(keyId)).to.equal(usd('1'))
   })
 

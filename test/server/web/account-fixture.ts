@@ -30,8 +30,8 @@ export async function signInByOutbox(hub: TestHub, email: string): Promise<Perso
   await hub.database.admin.query('DELETE FROM hub.magic_link WHERE used_at IS NOT NULL')
   await ask(hub.url, '/v1/account/sign-in', { body: { email } })
   const token = tokenIn(await linkInOutbox(hub, email))
-  const told = await ask(hub.url, '/v1/account/confirm', { body: { token } })
-  return personWith(hub.url, email, cookieOf(told))
+  const response = await ask(hub.url, '/v1/account/confirm', { body: { token } })
+  return personWith(hub.url, email, cookieOf(response))
 }
 
 /** Account with data on every page, and the paths of these pages. */
@@ -108,8 +108,8 @@ async function makeCalls(hub: TestHub, key: string): Promise<string> {
   for (let i = 0; i < 4; i++) {
     const text = { body: { text: 'Lovely staff, noisy room.' }, key }
     await ask(hub.url, '/proxy/analysis/sentiment', text)
-    const told = await ask(hub.url, '/proxy/echo/say', { body: { words: 'hello' }, key })
-    call = String(told.headers['x-call-id'])
+    const { headers } = await ask(hub.url, '/proxy/echo/say', { body: { words: 'hello' }, key })
+    call = String(headers['x-call-id'])
   }
   return call
 }

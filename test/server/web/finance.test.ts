@@ -97,8 +97,8 @@ describe('pages of finance and administrators in a browser', function () {
           reason: 'x',
         })
         expect(wrong).to.include('No such account: nowhere')
-        const said = await fays.send('adjust', { debit: order.debit, reason: `fix ${name}` })
-        expect(said).to.include('a second person must confirm')
+        const page = await fays.send('adjust', { debit: order.debit, reason: `fix ${name}` })
+        expect(page).to.include('a second person must confirm')
         expect(await fays.page.$('form:has([value=confirm])')).to.equal(null)
         await anns.open('/finance/adjustments')
         const done = await anns.send('confirm', { reason: 'seen' })
@@ -116,8 +116,8 @@ describe('pages of finance and administrators in a browser', function () {
 
       it('an export is started, written and downloaded completely', async () => {
         await fays.open('/finance/exports')
-        const said = await fays.send('start', { format: 'csv', reason: `year end ${name}` })
-        expect(said).to.include('Export started').and.to.include('waiting')
+        const page = await fays.send('start', { format: 'csv', reason: `year end ${name}` })
+        expect(page).to.include('Export started').and.to.include('waiting')
         const { admin: owner } = hub().database
         await owner.query(
           `UPDATE hub.export SET state = 'writing', entries = 1 WHERE state = 'waiting'`,
@@ -146,9 +146,9 @@ describe('pages of finance and administrators in a browser', function () {
         const percent = scripts ? '7.5' : '6'
         const wrong = await anns.send('commission', { percent: '101', reason: 'x' })
         expect(wrong).to.include('Enter a percentage, such as 7.5')
-        const said = await anns.send('commission', { percent, reason: `agreed ${name}` })
-        expect(said).to.include('Commission set').and.to.include(`${percent} %`)
-        expect(said).to.include(`agreed ${name}`).and.to.include(ann.email)
+        const page = await anns.send('commission', { percent, reason: `agreed ${name}` })
+        expect(page).to.include('Commission set').and.to.include(`${percent} %`)
+        expect(page).to.include(`agreed ${name}`).and.to.include(ann.email)
       })
 
       it('a service is suspended and resumed, a key frozen and unfrozen', async () => {
@@ -165,16 +165,16 @@ describe('pages of finance and administrators in a browser', function () {
       it('an exception is resolved by a decision with a reason', async () => {
         await fays.open('/finance/exceptions')
         const decision = scripts ? 'surplus' : 'shortfall'
-        const said = await fays.send('resolve', { decision, reason: 'looked into it' })
-        expect(said).to.include('Exception resolved')
+        const page = await fays.send('resolve', { decision, reason: 'looked into it' })
+        expect(page).to.include('Exception resolved')
       })
 
       it('a role is granted and revoked', async () => {
         const email = `gus-${name}@house.example`
         await createVisitor(hub(), email)
         await anns.open('/admin/roles')
-        const said = await anns.send('grant', { name: email, role: 'finance', reason: 'new' })
-        expect(said).to.include('Role granted').and.to.include(email)
+        const page = await anns.send('grant', { name: email, role: 'finance', reason: 'new' })
+        expect(page).to.include('Role granted').and.to.include(email)
         const card = `form:has(button[aria-label*="${email}"])`
         await anns.page.click(`details:has(button[aria-label*="${email}"]) > summary`)
         await anns.page.type(`${card} [name=reason]`, 'left')

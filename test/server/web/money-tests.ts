@@ -64,8 +64,8 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
 
   it('show a call to its account and to no one else', async () => {
     const { person, apiKey } = await twoKeys('finds@example.test')
-    const told = await ask(hub().url, '/proxy/echo/say', { key: apiKey, body: { words: 'hi' } })
-    const path = `/account/calls/${String(told.headers['x-call-id'])}`
+    const response = await ask(hub().url, '/proxy/echo/say', { key: apiKey, body: { words: 'hi' } })
+    const path = `/account/calls/${String(response.headers['x-call-id'])}`
     const headers = { accept: 'text/html' }
     const page = await person.ask(path, { headers })
     expect(page.status).to.equal(200)

@@ -57,9 +57,9 @@ describe('pages of the hub', () => {
       const page = await open(path)
       expect(page.status, path).to.equal(404)
       expect(page.text).to.include('You were not charged').and.to.include('/docs/problems/')
-      const told = await ask(hub().url, path)
-      expect(told.status).to.equal(404)
-      expect(told.headers['content-type']).to.include('application/problem+json')
+      const { status, headers } = await ask(hub().url, path)
+      expect(status).to.equal(404)
+      expect(headers['content-type']).to.include('application/problem+json')
     }
     const { status, text } = await open('/services?max_price=cheap')
     expect(status).to.equal(422)
@@ -132,23 +132,23 @@ describe('pages of the hub', () => {
     const body = new URLSearchParams({ act: 'ask', email: 'no address' }).toString()
     const type = 'application/x-www-form-urlencoded'
     const headers = { accept: 'text/html', cookie, 'content-type': type }
-    const told = await ask(hub().url, '/sign-in', { method: 'POST', body, headers })
-    expect([told.status, told.headers['location']]).to.deep.equal([303, '/account'])
+    const response = await ask(hub().url, '/sign-in', { method: 'POST', body, headers })
+    expect([response.status, response.headers['location']]).to.deep.equal([303, '/account'])
   })
 
   it('send WWW-Authenticate with each 401 (RFC 9110)', async () => {
     const person = await signInByOutbox(hub(), 'signs@example.test')
     const wallet = { wallet_address: `0x${'5a'.repeat(20)}` }
-    const asked = await person.ask('/v1/account/wallets/challenge', { body: wallet })
+    const challenge = await person.ask('/v1/account/wallets/challenge', { body: wallet })
     const other = privateKeyToAccount(generatePrivateKey())
-    const signature = await other.signMessage({ message: String(asked.body['message']) })
-    const fields = { act: 'sign', nonce: String(asked.body['nonce']), signature }
+    const signature = await other.signMessage({ message: String(challenge.body['message']) })
+    const fields = { act: 'sign', nonce: String(challenge.body['nonce']), signature }
     const type = 'application/x-www-form-urlencoded'
     const headers = { accept: 'text/html', cookie: person.cookie, 'content-type': type }
     const body = new URLSearchParams(fields).toString()
-    const told = await ask(hub().url, '/account/wallets', { method: 'POST', body, headers })
-    expect(told.status).to.equal(401)
-    expect(told.headers['www-authenticate']).to.match(/^Bearer/)
+    const response = await ask(hub().url, '/account/wallets', { method: 'POST', body, headers })
+    expect(response.status).to.equal(401)
+    expect(response.headers['www-authenticate']).to.match(/^Bearer/)
   })
 
   it('A099 escape text from third parties', async () => {

@@ -32,10 +32,10 @@ describe('top-up by anyone with the page link', () => {
 
   it('credits the key once, however often it is sent, and hides the balance', async () => {
     const { keyId } = await hub().agent()
-    const asked = order(keyId)
-    expect((await post(asked)).status).to.equal(402)
-    const header = await signed(asked)
-    const first = await post(asked, header)
+    const topup = order(keyId)
+    expect((await post(topup)).status).to.equal(402)
+    const header = await signed(topup)
+    const first = await post(topup, header)
     expect(first.status, first.text).to.equal(201)
     expect(first.body).to.have.all.keys(
       'purchase_id',
@@ -43,22 +43,22 @@ describe('top-up by anyone with the page link', () => {
       'credited_microdollars',
       'transaction',
     )
-    const again = await post(asked, header)
+    const again = await post(topup, header)
     expect([again.status, again.body['purchase_id']]).to.deep.equal([
       201,
       first.body['purchase_id'],
     ])
-    const asking = await post(asked) // no second payment is requested
+    const asking = await post(topup) // no second payment is requested
     expect([asking.status, asking.body['state']]).to.deep.equal([201, 'settled'])
     expect(await hub().balance(keyId)).to.equal(FIVE)
   })
 
   it('is the same purchase as via the key itself', async () => {
     const { keyId, apiKey } = await hub().agent()
-    const asked = order(keyId)
-    const header = await signed(asked)
-    expect((await post(asked, header)).status).to.equal(201)
-    const { amount_microdollars, purchase_id } = asked
+    const topup = order(keyId)
+    const header = await signed(topup)
+    expect((await post(topup, header)).status).to.equal(201)
+    const { amount_microdollars, purchase_id } = topup
     const direct = await ask(hub().url, '/v1/credits/purchase', {
       method: 'POST',
       key: apiKey,
@@ -80,13 +80,13 @@ describe('top-up by anyone with the page link', () => {
 
   it('has a page that waits for its pending payment and offers no second one', async () => {
     const { keyId } = await hub().agent()
-    const asked = order(keyId)
-    expect((await post(asked, await signed(asked))).status).to.equal(201)
+    const topup = order(keyId)
+    expect((await post(topup, await signed(topup))).status).to.equal(201)
     await hub().database.admin.query(
       `UPDATE hub.payment_claim SET state = 'pending' WHERE payee = $1`,
       [creditsOf(keyId)],
     )
-    const query = `key_id=${keyId}&amount_usd=5&purchase_id=${asked.purchase_id}`
+    const query = `key_id=${keyId}&amount_usd=5&purchase_id=${topup.purchase_id}`
     const { text } = await ask(hub().url, `/topup?${query}`, { headers: { accept: 'text/html' } })
     expect(text).to.include('Do not pay').and.to.not.include('Add $5.00 test credits')
     expect(text).to.not.match(/<button type="button" hidden>Pay/)
@@ -96,7 +96,7 @@ describe('top-up by anyone with the page link', () => {
     const person = await signInByOutbox(hub(), 'many-keys@example.test')
     const make = async (name: string) =>
       String((await person.ask('/v1/keys', { body: { name } })).body['key_id'])
-    const [first, gone] = [await make('First'), await make('Gone')]
+    const [first, second] = [await make('First'), await make('Gone')]
     await hub().database.admin.query(
       `INSERT INTO hub.api_key (id, principal, parent, depth, credits)
        SELECT 'key_manyTop' || lpad(n::text, 9, '0'), m.principal, m.id, 1, m.credits
@@ -105,7 +105,7 @@ describe('top-up by anyone with the page link', () => {
     )
     const last = await make('Last')
     await hub().credit(last, FIVE)
-    await person.ask(`/v1/keys/${gone}`, { method: 'DELETE' })
+    await person.ask(`/v1/keys/${second}`, { method: 'DELETE' })
     const headers = { accept: 'text/html', cookie: person.cookie }
     const { text } = await ask(hub().url, '/topup', { headers })
     const offered = [...text.matchAll(/<option value="(key_\w+)"[^>]*>([^<]+)</g)]

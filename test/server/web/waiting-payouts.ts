@@ -105,8 +105,8 @@ export function waitingPayoutTests(name: string, { hub, tab, people }: PayoutTes
     await fays.open('/finance/adjustments')
     await age(11)
     const order = { debit: 'expenses:free-tier', credit: 'equity:opening', amount: '1.25' }
-    const told = await fays.send('adjust', { ...order, reason: `kept ${name}` })
-    expect(told).to.include('Sign in again').and.to.include('/finance/adjustments')
+    const page = await fays.send('adjust', { ...order, reason: `kept ${name}` })
+    expect(page).to.include('Sign in again').and.to.include('/finance/adjustments')
     await age(0)
     await fays.open('/finance/adjustments')
     expect(await fays.text()).to.include('What you typed was kept.')

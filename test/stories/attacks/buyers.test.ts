@@ -231,15 +231,15 @@ describe('attacks by payers of the hub', () => {
     it('its caller disconnects: it is posted once and delivered on retry', async () => {
       const payment = await sign()
       const { reached, open } = blockWork()
-      const gone = new AbortController()
+      const controller = new AbortController()
       const lost = request(new URL('/proxy/watched/a', fixture().hub.url), {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'payment-signature': payment },
         body: '{}',
-        signal: gone.signal,
+        signal: controller.signal,
       }).catch((error: unknown) => error)
       await reached
-      gone.abort()
+      controller.abort()
       await lost
       open()
       await eventually(async () => (await usdc()) !== WALLET)

@@ -94,13 +94,13 @@ describe('attacks by the destination of a call', () => {
     }
 
     it('A001 gets the same response whether or not the port is open', async () => {
-      const said = async (url: string) => ({
+      const refusalFor = async (url: string) => ({
         ...(await refused({ url }, FORBIDDEN)).body,
         request_id: '',
       })
-      const open = await said('http://127.0.0.1:$INTERNAL/')
-      expect(await said(`http://127.0.0.1:${egressPorts[1]}/`)).to.deep.equal(open)
-      expect(await said('http://10.0.0.1/')).to.deep.equal(open)
+      const open = await refusalFor('http://127.0.0.1:$INTERNAL/')
+      expect(await refusalFor(`http://127.0.0.1:${egressPorts[1]}/`)).to.deep.equal(open)
+      expect(await refusalFor('http://10.0.0.1/')).to.deep.equal(open)
     })
   })
 
@@ -108,13 +108,13 @@ describe('attacks by the destination of a call', () => {
     const { resolve4, resolve6 } = Resolver.prototype
     /** Replaces the name servers; each lookup returns the next answer. */
     const resolving = (answers: readonly (readonly string[])[]): string[] => {
-      const asked: string[] = []
+      const names: string[] = []
       const answer = async (name: string) => {
-        asked.push(name)
-        return answers[Math.min(asked.length, answers.length) - 1]!
+        names.push(name)
+        return answers[Math.min(names.length, answers.length) - 1]!
       }
       Object.assign(Resolver.prototype, { resolve4: answer, resolve6: async () => [] })
-      return asked
+      return names
     }
     afterEach(() => {
       Object.assign(Resolver.prototype, { resolve4, resolve6 })
@@ -127,9 +127,9 @@ describe('attacks by the destination of a call', () => {
     ]
     for (const [title, answers] of names) {
       it(`${title} is refused`, async () => {
-        const asked = resolving(answers)
+        const names = resolving(answers)
         await refused({ url: 'http://rebind.test/' }, FORBIDDEN)
-        expect(new Set(asked)).to.deep.equal(new Set(['rebind.test']))
+        expect(new Set(names)).to.deep.equal(new Set(['rebind.test']))
       })
     }
   })

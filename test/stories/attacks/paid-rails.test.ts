@@ -77,8 +77,8 @@ describe('attacks by a seller that has a payment by MPP or a permit', () => {
     // Before the others, which put the clock of the chain ahead.
     it(`budget_split: small payments by ${name} stop at the daily cap of a key`, async () => {
       const earlier = rail.payments().length
-      const told = await Promise.all([buy(rail), buy(rail), buy(rail)])
-      const codes = told.map(({ status, body }) => (status === 200 ? 'paid' : body['code']))
+      const responses = await Promise.all([buy(rail), buy(rail), buy(rail)])
+      const codes = responses.map(({ status, body }) => (status === 200 ? 'paid' : body['code']))
       expect(codes).to.have.members(['paid', 'paid', 'outflow_cap_reached'])
       expect(rail.payments().length - earlier).to.equal(2)
       await resolve()
@@ -107,11 +107,14 @@ describe('attacks by a seller that has a payment by MPP or a permit', () => {
         rail.onPaid((response) =>
           response.writeHead(402, again as Record<string, string>).end('{}'),
         )
-        const told = await buy(rail)
-        expect([told.status, told.body['code']]).to.deep.equal([502, 'upstream_payment_rejected'])
-        expect(told.body['charged_microdollars']).to.equal(0)
+        const refusal = await buy(rail)
+        expect([refusal.status, refusal.body['code']]).to.deep.equal([
+          502,
+          'upstream_payment_rejected',
+        ])
+        expect(refusal.body['charged_microdollars']).to.equal(0)
         expect(received()).to.equal(1)
-        const id = String(told.headers['x-call-id'])
+        const id = String(refusal.headers['x-call-id'])
         const { body } = await ask(hub().url, `/v1/calls/${id}`, { key: ada.apiKey })
         expect(body).to.include({ state: 'held', reserved_microdollars: Number(PRICE) })
         await expire()
@@ -121,8 +124,8 @@ describe('attacks by a seller that has a payment by MPP or a permit', () => {
       it('A016 recipient_redirect: a payment does not follow a redirect', async () => {
         const location = 'http://other.test/work'
         rail.onPaid((response) => response.writeHead(307, { location }).end())
-        const told = await buy(rail)
-        expect([told.status, told.body['code']]).to.deep.equal([502, 'upstream_redirect'])
+        const refusal = await buy(rail)
+        expect([refusal.status, refusal.body['code']]).to.deep.equal([502, 'upstream_redirect'])
         expect(received()).to.equal(1)
         expect(other.seen).to.deep.equal([])
         await expire()
@@ -131,8 +134,8 @@ describe('attacks by a seller that has a payment by MPP or a permit', () => {
 
       it('fake_delivery: a broken connection is one payment, which comes back unused', async () => {
         rail.onPaid((response) => response.destroy())
-        const told = await buy(rail)
-        expect([told.status, told.body['charged_microdollars']]).to.deep.equal([502, 0])
+        const refusal = await buy(rail)
+        expect([refusal.status, refusal.body['charged_microdollars']]).to.deep.equal([502, 0])
         expect(received()).to.equal(1)
         await expire()
         expect(await spent()).to.equal(0n)

@@ -27,7 +27,7 @@ export interface SettleRequest {
   readonly response: ServerResponse
   readonly respond: (answer: Partial<SettleResponse>) => void
 }
-export type SettleBehavior = (asked: SettleRequest) => unknown
+export type SettleBehavior = (request: SettleRequest) => unknown
 /** Behavior for the payments of each wallet. */
 type SettleBehaviors = Map<string, readonly [LocalAccount, SettleBehavior]>
 

@@ -73,14 +73,14 @@ async function testCell(
   await fail(mode)
   const isJob = ({ name }: NamedRequest): boolean => name.startsWith('job ')
   const running = Promise.all(requests.filter(isJob).map(({ send }) => send()))
-  const asked = requests.filter((each) => !isJob(each))
-  const answering = Promise.all(asked.map(answerOf))
+  const callerRequests = requests.filter((each) => !isJob(each))
+  const answering = Promise.all(callerRequests.map(answerOf))
   await assertUnrelated(fixture, dependencies)
   const answers = await answering
   assertQuiet(fixture, dependencies)
   await fail(undefined)
   await running
-  const faults = answers.map((answer, i) => faultOf(fixture, asked[i]!, answer))
+  const faults = answers.map((answer, i) => faultOf(fixture, callerRequests[i]!, answer))
   expect((await Promise.all(faults)).flat().join('\n')).to.equal('')
   const outcomes = await Promise.all(requests.map((each) => recover(fixture, each)))
   await eventually(() => isResolved(fixture))

@@ -16,7 +16,7 @@ export interface Site {
   /** Host names of the site. */
   readonly hosts: ReadonlyMap<string, number>
   /** Requests so far, as `host path`. */
-  readonly asked: string[]
+  readonly requests: string[]
   close(): Promise<void>
 }
 
@@ -63,10 +63,10 @@ export async function openSite(): Promise<Site> {
     ...leading(canary.port),
     '/evil': evil(canary.port),
   }
-  const asked: string[] = []
+  const requests: string[] = []
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const { pathname } = new URL(request.url ?? '/', 'http://site.test')
-    asked.push(`${request.headers.host} ${pathname}`)
+    requests.push(`${request.headers.host} ${pathname}`)
     const page = pages[pathname]
     if (!page) return special(pathname, request, response, canary.port)
     response.setHeader('content-type', page.type)
@@ -84,7 +84,7 @@ export async function openSite(): Promise<Site> {
   return {
     port,
     canary,
-    asked,
+    requests,
     hosts: new Map([...names, ['secure.test', securePort], ['badtls.test', securePort]]),
     async close() {
       for (const each of [server, secure]) {

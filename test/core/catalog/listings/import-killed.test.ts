@@ -39,14 +39,14 @@ describe('an import that is killed', () => {
     this.timeout(60_000)
     const begun: number[] = []
     for (let kill = 0; kill < KILLS; kill++) {
-      const asked = Promise.withResolvers<void>()
+      const requestArrived = Promise.withResolvers<void>()
       const offsets: number[] = []
       serve((offset) => {
         offsets.push(offset)
-        if (offsets.length === 4) asked.resolve()
+        if (offsets.length === 4) requestArrived.resolve()
       })
       const child = start()
-      await asked.promise
+      await requestArrived.promise
       child.kill('SIGKILL')
       await once(child, 'exit')
       begun.push(offsets[0]!)
@@ -66,9 +66,9 @@ describe('an import that is killed', () => {
     expect(begun.at(-1)).to.be.greaterThan(0)
     serve(() => undefined)
     const last = start()
-    const [said] = (await once(last.stdout!, 'data')) as [Buffer]
+    const [output] = (await once(last.stdout!, 'data')) as [Buffer]
     await once(last, 'exit')
-    expect(JSON.parse(said.toString())).to.equal('whole')
+    expect(JSON.parse(output.toString())).to.equal('whole')
     const { rows: end } = await fixture.pool.query(
       `SELECT count(*)::integer AS rows, count(DISTINCT key)::integer AS keys,
          bool_or(gone) AS gone,

@@ -28,7 +28,7 @@ describe('the proof of ownership of a host by DNS', () => {
   })
   beforeEach(() => {
     names.records.clear()
-    names.asked.length = 0
+    names.queries.length = 0
   })
   after(async () => {
     names.close()
@@ -48,7 +48,7 @@ describe('the proof of ownership of a host by DNS', () => {
   it('is a TXT record of a dedicated name below the host', async () => {
     names.records.set(NAME, [[RECORD]])
     expect(await prove()).to.equal('dns')
-    expect(names.asked).to.include(NAME)
+    expect(names.queries).to.include(NAME)
   })
 
   it('may be one of several records, and split into strings', async () => {
@@ -100,9 +100,9 @@ describe('the proof of ownership of a host by DNS', () => {
     ])
     const blocked = await problemsOf((_, response) => response.writeHead(403).end())
     expect(blocked).to.deep.equal(['The site answered 403.', 'The site answered 403.', NO_RECORD])
-    const gone = await problemsOf((request) => request.socket.destroy())
+    const disconnectProblems = await problemsOf((request) => request.socket.destroy())
     const unreachable = 'The destination could not be reached.'
-    expect(gone).to.deep.equal([unreachable, unreachable, NO_RECORD])
+    expect(disconnectProblems).to.deep.equal([unreachable, unreachable, NO_RECORD])
   })
 
   it('is found in a home page that is large, or elsewhere on the host', async () => {

@@ -190,8 +190,8 @@ describe('a probe', () => {
   })
 
   it('obeys a robots.txt that disallows it by name or in general', async () => {
-    const asked = 'User-agent: AgentHub\nDisallow: /rain\n\nUser-agent: *\nAllow: /'
-    const robots: SiteHandler = (_, response) => response.end(asked)
+    const robotsTxt = 'User-agent: AgentHub\nDisallow: /rain\n\nUser-agent: *\nAllow: /'
+    const robots: SiteHandler = (_, response) => response.end(robotsTxt)
     fixture.at('shop.test', paths({ '/robots.txt': robots, '/rain': sells() }))
     await claim({})
     await probe()

@@ -15,9 +15,9 @@ const OTHER = { name: 'payai', url: 'http://other.test/discovery/resources' }
 const paging =
   (rows: readonly unknown[], most = 20) =>
   (url: string, response: ServerResponse): void => {
-    const asked = new URL(url, 'http://x').searchParams
-    const limit = Math.min(most, Number(asked.get('limit')))
-    const offset = Math.floor(Number(asked.get('offset')) / limit) * limit
+    const params = new URL(url, 'http://x').searchParams
+    const limit = Math.min(most, Number(params.get('limit')))
+    const offset = Math.floor(Number(params.get('offset')) / limit) * limit
     const items = rows.slice(offset, offset + limit)
     json(response, { items, pagination: { limit, offset, total: rows.length }, x402Version: 2 })
   }
@@ -195,10 +195,10 @@ describe('reading an index', () => {
     /** Serves the first pages correctly, and the following ones by `badly`. */
     const after = (good: number, badly: (response: ServerResponse) => unknown): void => {
       const answer = paging(whole)
-      let asked = 0
+      let requestCount = 0
       fixture.at('index.test', ({ url }, response) => {
-        asked += 1
-        if (asked <= good) answer(url ?? '', response)
+        requestCount += 1
+        if (requestCount <= good) answer(url ?? '', response)
         else badly(response)
       })
     }
@@ -233,12 +233,12 @@ describe('reading an index', () => {
     }
 
     it('limits the rate: waits briefly, but leaves a long wait to a later run', async () => {
-      let asked = 0
+      let requestCount = 0
       const answer = paging(whole)
       fixture.at('index.test', ({ url }, response) => {
-        asked += 1
-        if (asked === 2) response.writeHead(429, { 'retry-after': '1' }).end()
-        else if (asked < 4) answer(url ?? '', response)
+        requestCount += 1
+        if (requestCount === 2) response.writeHead(429, { 'retry-after': '1' }).end()
+        else if (requestCount < 4) answer(url ?? '', response)
         else response.writeHead(429, { 'retry-after': '7200' }).end()
       })
       const source = await stops()

@@ -23,7 +23,7 @@ describe('the robots.txt of a host', () => {
     (code: number): SiteHandler =>
     (_, response) =>
       response.writeHead(code).end(AWAY)
-  const asked = () => fixture.visits.filter((visit) => visit.endsWith('/robots.txt')).length
+  const countRequests = () => fixture.visits.filter((visit) => visit.endsWith('/robots.txt')).length
 
   it('allows everything if it is missing (4xx), and nothing if it fails (5xx)', async () => {
     for (const [code, refusal] of [
@@ -55,15 +55,15 @@ describe('the robots.txt of a host', () => {
     answers(status(500))
     await robots.allows(RAIN)
     now += 9 * MINUTE
-    expect([await robots.allows(RAIN), asked()]).to.deep.equal([false, 1])
+    expect([await robots.allows(RAIN), countRequests()]).to.deep.equal([false, 1])
     now += 2 * MINUTE
     answers(status(404))
-    expect([await robots.allows(RAIN), asked()]).to.deep.equal([true, 2])
+    expect([await robots.allows(RAIN), countRequests()]).to.deep.equal([true, 2])
     now += 23 * 60 * MINUTE
     answers(status(200))
-    expect([await robots.allows(RAIN), asked()]).to.deep.equal([true, 2])
+    expect([await robots.allows(RAIN), countRequests()]).to.deep.equal([true, 2])
     now += 2 * 60 * MINUTE
-    expect([await robots.refusal(RAIN), asked()]).to.deep.equal(['robots', 3])
+    expect([await robots.refusal(RAIN), countRequests()]).to.deep.equal(['robots', 3])
   })
 
   it('keeps applying its last known rules while it fails', async () => {

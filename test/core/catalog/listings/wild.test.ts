@@ -23,10 +23,10 @@ describe('x402 data collected in the wild', () => {
 
   it('becomes a listing or a refusal with a reason, in every row and envelope', () => {
     const rules = { httpsOnly: true }
-    const told: Record<string, string> = {}
+    const results: Record<string, string> = {}
     const judge = (name: string, value: unknown) => {
       const result = normalizeRow(value, rules)
-      told[name] = 'reason' in result ? result.reason : 'listed'
+      results[name] = 'reason' in result ? result.reason : 'listed'
       if ('reason' in result) expect(REASONS).to.have.property(result.reason)
     }
     for (const [name, sample] of Object.entries<Record<string, unknown>>(
@@ -40,10 +40,10 @@ describe('x402 data collected in the wild', () => {
       }
     }
     for (const row of read('x402-field-guide-top12_chain.json')) judge('field-guide', row)
-    expect(Object.keys(told)).to.have.length.above(40)
-    expect(told['cdp_bazaar_list_item.item']).to.equal('listed')
-    expect(told['cdp_search_envelope.envelope.row']).to.equal('not_an_object')
-    expect(told['field-guide']).to.equal('no_url')
+    expect(Object.keys(results)).to.have.length.above(40)
+    expect(results['cdp_bazaar_list_item.item']).to.equal('listed')
+    expect(results['cdp_search_envelope.envelope.row']).to.equal('not_an_object')
+    expect(results['field-guide']).to.equal('no_url')
   })
 
   it('names a resource by each operation with x-payment-info', async () => {
@@ -84,13 +84,13 @@ describe('x402 data collected in the wild', () => {
       readonly mainnetAddressAllEvm: string
       readonly events: readonly AbiEvent[]
     }
-    const asked: LogQuery[] = []
+    const queries: LogQuery[] = []
     const chainLogs = {
       head: async () => ({ number: 10n, time: new Date(0) }),
       hashOf: async () => undefined,
       senderOf: async () => undefined,
       logs: async (query: LogQuery) => {
-        asked.push(query)
+        queries.push(query)
         return []
       },
     }
@@ -101,7 +101,7 @@ describe('x402 data collected in the wild', () => {
     const declared = ['Registered', 'URIUpdated'].map((name) =>
       toEventSelector(events.find((event) => event.name === name)!),
     )
-    expect(asked[0]?.address).to.equal(mainnetAddressAllEvm)
-    expect(asked[0]?.topics).to.deep.equal([declared])
+    expect(queries[0]?.address).to.equal(mainnetAddressAllEvm)
+    expect(queries[0]?.topics).to.deep.equal([declared])
   })
 })

@@ -118,10 +118,10 @@ describe('the index cache of a process', function () {
     const steps = fc.array(fc.tuple(write, order), { minLength: 4, maxLength: 8 })
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
-        for (const [[id, change, values], asked] of all) {
+        for (const [[id, change, values], search] of all) {
           await set(id, change, values)
-          const remembered = await seek(database.pool, asked)
-          expect(remembered).to.deep.equal(await seek(newcomer(database.pool), asked))
+          const remembered = await seek(database.pool, search)
+          expect(remembered).to.deep.equal(await seek(newcomer(database.pool), search))
         }
       }),
       { numRuns: 12 },
@@ -176,13 +176,13 @@ describe('the index cache of a process', function () {
     const posting = fc.record({ doc: fc.integer({ min: 1, max: 60 }), impact: fc.nat(1_000) })
     const list = fc.uniqueArray(posting, { selector: ({ doc }) => doc, maxLength: 40 })
     const reading = fc.record({ list, weight: fc.constantFrom(1, 2, 5), reads: fc.nat(45) })
-    const asked = fc.record({
+    const search = fc.record({
       lists: fc.array(reading, { maxLength: 5 }),
       depth: fc.integer({ min: 1, max: 20 }),
       among: fc.option(fc.uniqueArray(fc.integer({ min: 1, max: 60 })), { nil: undefined }),
     })
     fc.assert(
-      fc.property(asked, ({ lists, depth, among }) => {
+      fc.property(search, ({ lists, depth, among }) => {
         const sums = new Map<number, number>()
         for (const { list: postings, weight, reads } of lists) {
           for (const { doc, impact } of postings.slice(0, reads)) {

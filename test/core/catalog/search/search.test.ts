@@ -180,7 +180,7 @@ describe('search over the sample catalog', function () {
   })
 
   it('explains each hit truthfully', async () => {
-    let told = 0
+    let explanations = 0
     for (const { query } of development) {
       for (const { candidate, why } of (await find({ query })).hits) {
         const sample = catalog.find(({ id }) => id === candidate.id)!
@@ -192,19 +192,19 @@ describe('search over the sample catalog', function () {
           endpoints,
         }
         for (const reason of why) {
-          const [, field, said] = /^(name|tags|description|endpoints): (.*)$/.exec(reason) ?? []
+          const [, field, quotes] = /^(name|tags|description|endpoints): (.*)$/.exec(reason) ?? []
           if (field === undefined) continue
-          for (const [, asked, as] of said!.matchAll(/"([^"]*)"(?: as "([^"]*)")?/g)) {
-            const words = (as ?? asked!).split(' ')
+          for (const [, term, as] of quotes!.matchAll(/"([^"]*)"(?: as "([^"]*)")?/g)) {
+            const words = (as ?? term!).split(' ')
             const text = fields[field]!.toLowerCase()
             const found = words.some((word) => text.includes(word.slice(0, 3)))
             expect(found, `${query}: ${id}: ${reason}`).to.equal(true)
-            told++
+            explanations++
           }
         }
       }
     }
-    expect(told).to.be.above(500)
+    expect(explanations).to.be.above(500)
   })
 
   const hostile = [

@@ -31,7 +31,7 @@ const vectorOf = (text: string): number[] => {
   )
 }
 
-interface Asked {
+interface EmbeddingRequest {
   readonly model: string
   readonly input: readonly string[]
 }
@@ -57,14 +57,14 @@ const never = new AbortController().signal
 describe('semantic search', () => {
   let database: FreshDatabase
   let server: ReturnType<typeof createServer>
-  let asked: Asked[]
+  let requests: EmbeddingRequest[]
   let authorization: string | undefined
-  let answer: (asked: Asked, response: ServerResponse) => void
+  let answer: (request: EmbeddingRequest, response: ServerResponse) => void
   let now = Date.UTC(2026, 5, 1)
   const clock = { now: () => new Date(now) }
   const way = { close: async () => {} } as ReturnType<typeof createBackends>
 
-  const properly = ({ input }: Asked, response: ServerResponse) => {
+  const properly = ({ input }: EmbeddingRequest, response: ServerResponse) => {
     const data = input.map((text, index) => ({ index, embedding: vectorOf(text) }))
     response.end(JSON.stringify({ object: 'list', data: data.toReversed() }))
   }
@@ -73,8 +73,8 @@ describe('semantic search', () => {
     nock.restore()
     database = await freshDatabase()
     const receive = async (request: IncomingMessage, response: ServerResponse) => {
-      const body = (await json(request)) as Asked
-      asked.push(body)
+      const body = (await json(request)) as EmbeddingRequest
+      requests.push(body)
       authorization = request.headers.authorization
       if (request.url === '/v1/embeddings') answer(body, response)
       else response.writeHead(404).end()
@@ -86,7 +86,7 @@ describe('semantic search', () => {
     await insertCatalog(database.admin, DOCUMENTS)
   })
   beforeEach(() => {
-    asked = []
+    requests = []
     answer = properly
   })
   after(async () => {
@@ -129,8 +129,8 @@ describe('semantic search', () => {
   it('embeds each text once, identified by its content', async () => {
     expect(await read()).to.equal(3)
     expect(authorization).to.equal('Bearer sk-test')
-    expect(asked.flatMap(({ input }) => input)).to.have.length(3)
-    expect(asked[0]?.input.join()).to.include('Bank of the day: shore and flood.')
+    expect(requests.flatMap(({ input }) => input)).to.have.length(3)
+    expect(requests[0]?.input.join()).to.include('Bank of the day: shore and flood.')
     const { admin } = database
     await admin.query(`UPDATE hub.search_document SET price = price + 1, calls = 7, delivered = 7`)
     expect(await read(), 'no embedded text has changed').to.equal(0)
@@ -152,7 +152,7 @@ describe('semantic search', () => {
     expect(await ids('bank day money', meaning)).to.have.ordered.members(['alpha', 'beta', 'gamma'])
     const [first] = await find('bank day water', meaning)
     expect(first?.why.join()).to.match(/meaning: \d\d % alike/)
-    expect(asked, 'a query is embedded once').to.have.length(2)
+    expect(requests, 'a query is embedded once').to.have.length(2)
     expect((await ids('Gamma', meaning))[0], 'an exact name stays first').to.equal('gamma')
     expect(await ids('', meaning), 'an empty query').to.have.length(3)
   })
@@ -163,7 +163,9 @@ describe('semantic search', () => {
     )
   })
 
-  const troubles: Readonly<Record<string, (asked: Asked, response: ServerResponse) => void>> = {
+  const troubles: Readonly<
+    Record<string, (request: EmbeddingRequest, response: ServerResponse) => void>
+  > = {
     'returns an error': (_, response) => response.writeHead(500).end('{}'),
     hangs: () => {},
     'returns something else': (_, response) => response.end('<html>'),
@@ -188,10 +190,10 @@ describe('semantic search', () => {
     await ids('bank day', meaning)
     answer = properly
     await ids('bank of day', meaning)
-    expect(asked).to.have.length(1)
+    expect(requests).to.have.length(1)
     now += 31_000
     await ids('bank of day', meaning)
-    expect(asked).to.have.length(2)
+    expect(requests).to.have.length(2)
   })
 
   it('preserves the angles between vectors in a quarter of the size', () => {

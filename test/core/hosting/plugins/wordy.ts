@@ -21,8 +21,8 @@ export default ({ http, log }: Host) => {
       'POST /characters': endpoint(() => 'ü'.repeat(LONG / 2)),
       'POST /logs': endpoint(() => (log('x'.repeat(LONG)), { ok: true })),
       'POST /asks': endpoint(async () => {
-        const asked = { url: 'https://example.com', method: 'POST', maxBytes: 1 }
-        return http.request({ ...asked, body: 'x'.repeat(LONG) })
+        const request = { url: 'https://example.com', method: 'POST', maxBytes: 1 }
+        return http.request({ ...request, body: 'x'.repeat(LONG) })
       }),
     },
   })

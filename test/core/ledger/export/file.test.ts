@@ -130,12 +130,12 @@ describe('an export to a file', () => {
   })
 
   it('has the same bytes as the output of the command', async () => {
-    const said: string[] = []
+    const messages: string[] = []
     const file = join(folder, 'ledger.csv')
     const args = ['export', '--format', 'csv']
     const connect = async () => database.pool
-    expect(await ledgerCommand(connect, args, (text) => said.push(text))).to.equal(0)
+    expect(await ledgerCommand(connect, args, (text) => messages.push(text))).to.equal(0)
     expect(await ledgerCommand(connect, [...args, '--out', file], () => {})).to.equal(0)
-    expect(await readFile(file, 'utf8')).to.equal(said.join(''))
+    expect(await readFile(file, 'utf8')).to.equal(messages.join(''))
   })
 })

@@ -88,7 +88,7 @@ describe('snapshots', () => {
     ).rows
     const where = `account = ${one.account} AND seq_to = ${one.seq_to}`
     const name = `shard 0 snapshot of account ${one.account} at seq ${one.seq_to}`
-    for (const [tampering, said] of [
+    for (const [tampering, message] of [
       [`UPDATE ledger.snapshot SET credits = credits + 1 WHERE ${where}`, [name]],
       [`UPDATE ledger.snapshot SET amounts[1] = amounts[1] + 1 WHERE ${where}`, [name]],
       [`UPDATE ledger.snapshot SET entries[1] = entries[1] - 1 WHERE ${where}`, [name]],
@@ -110,10 +110,10 @@ describe('snapshots', () => {
         expect(
           rows.map(({ example }) => example),
           tampering,
-        ).to.deep.equal(said)
+        ).to.deep.equal(message)
         const part = `SELECT example FROM ledger.wrong_snapshots(0::smallint, $1, $2)`
         const { rows: there } = await client.query(part, [one.seq_to - BigInt(CHUNK), one.seq_to])
-        expect(there.map(({ example }) => example)).to.deep.equal(said)
+        expect(there.map(({ example }) => example)).to.deep.equal(message)
         expect((await client.query(part, [0, one.seq_to - BigInt(CHUNK)])).rows).to.deep.equal([])
       } finally {
         await client.query('ROLLBACK')

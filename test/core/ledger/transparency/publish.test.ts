@@ -45,11 +45,11 @@ describe('the published Merkle trees', function () {
   }
 
   async function publish(...args: string[]): Promise<readonly [code: number, said: string]> {
-    let said = ''
-    const write = (text: string): void => void (said += text)
+    let output = ''
+    const write = (text: string): void => void (output += text)
     const command = ['publish', folder, ...args]
     const code = await ledgerCommand(async () => database.pool, command, write, write)
-    return [code, said]
+    return [code, output]
   }
 
   /** Reads tiles from the files, as any client of tlog-tiles does. */
@@ -81,8 +81,8 @@ describe('the published Merkle trees', function () {
 
   it('have in their files alone the signed root of all entries, and its consistency', async () => {
     await post(1)
-    const [code, said] = await publish()
-    expect(code, said).to.equal(0)
+    const [code, output] = await publish()
+    expect(code, output).to.equal(0)
     const first = await noteOf(0)
     const full = join(folder, '0', tilePath({ level: 0, index: 0, width: 256 }))
     const { mtimeMs } = await stat(full)
@@ -148,9 +148,9 @@ describe('the published Merkle trees', function () {
   it('are written again only if something was added', async () => {
     await post(1)
     await publish()
-    const [code, said] = await publish('--json')
+    const [code, output] = await publish('--json')
     expect(code).to.equal(0)
-    for (const { tiles } of JSON.parse(said).trees) expect(tiles).to.equal(0)
+    for (const { tiles } of JSON.parse(output).trees) expect(tiles).to.equal(0)
   })
 
   it('A299 are not continued by a journal that was rewritten or set back', async () => {
@@ -161,13 +161,13 @@ describe('the published Merkle trees', function () {
     const forged = note.replace(/\n[^\n]{43}=\n/, `\n${Buffer.alloc(32).toString('base64')}\n`)
     await writeFile(place, forged)
     expect(await publish()).to.satisfy(
-      ([code, said]: readonly [number, string]) => code === 1 && said.includes('another root'),
+      ([code, output]: readonly [number, string]) => code === 1 && output.includes('another root'),
     )
     expect(await readFile(place, 'utf8')).to.equal(forged)
     const { seq } = parseNote(note)!
     await writeFile(place, note.replace(`\n${seq}\n`, `\n${seq + 1n}\n`))
     expect(await publish()).to.satisfy(
-      ([code, said]: readonly [number, string]) => code === 1 && said.includes('newer than'),
+      ([code, output]: readonly [number, string]) => code === 1 && output.includes('newer than'),
     )
     await writeFile(place, 'nonsense')
     expect((await publish())[0]).to.equal(1)

@@ -81,8 +81,8 @@ describe('a checkpoint', () => {
         const changed = note.slice(0, at) + to + note.slice(at + 1)
         const read = parseNote(changed)
         if (changed === note || !read || !isSignedBy(keys, read)) return
-        const { text: _, note: __, signatures: ___, ...said } = read
-        expect(said).to.deep.equal(checkpoint)
+        const { text: _, note: __, signatures: ___, ...fields } = read
+        expect(fields).to.deep.equal(checkpoint)
       }),
       { numRuns: 1_000 },
     )

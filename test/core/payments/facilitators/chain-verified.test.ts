@@ -116,8 +116,8 @@ describe('a facilitator over HTTP that lies', () => {
       const aggregate = parseAbi([
         'function tryAggregate(bool, (address target, bytes callData)[]) payable',
       ])
-      const asked = calls.map(([target, callData]) => ({ target, callData }))
-      const args = [true, asked] as const
+      const subcalls = calls.map(([target, callData]) => ({ target, callData }))
+      const args = [true, subcalls] as const
       const data = encodeFunctionData({ abi: aggregate, functionName: 'tryAggregate', args })
       const tx = await run(MULTICALL3, data)
       const payment = offers.read(header(required, shown))
@@ -170,15 +170,15 @@ describe('a facilitator over HTTP that lies', () => {
       const times = { validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) }
       const message = { ...rest, ...times, value: BigInt(value) }
       const tx = await run(USDC, transferCall({ message, signature: payload.signature }))
-      const settled = await buy(async (res, asked) => {
-        answer(res, await stack.facilitator.settle(...asked))
+      const settled = await buy(async (res, order) => {
+        answer(res, await stack.facilitator.settle(...order))
       }, args)
       expect(settled).to.include({ outcome: 'settled', tx })
     })
     it('if it is mined shortly after the response', async () => {
       const args = await prepare(stack)
-      const settled = await buy((res, asked) => {
-        void really(asked)
+      const settled = await buy((res, order) => {
+        void really(order)
         res.socket?.destroy()
       }, args)
       expect(settled.outcome).to.equal('settled')

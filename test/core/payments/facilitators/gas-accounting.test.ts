@@ -156,14 +156,14 @@ describe('the gas account in the ledger', () => {
 
   it('counts each transaction once, also if another process counts it concurrently', async () => {
     const txs = await settle(8)
-    const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [requestArrived, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = async (hash: Hex) => {
-      asked.resolve()
+      requestArrived.resolve()
       await go.promise
       return facilitator.gas.fee(hash)
     }
     const late = postGasFees({ ...ports(), wallet: { ...facilitator.gas, fee: slow } })
-    await asked.promise
+    await requestArrived.promise
     await postGasFees({ ...ports(), ledger: dyingLedger(false) }).catch(() => {})
     go.resolve()
     await Promise.all([late, postGasFees(ports())])

@@ -103,25 +103,25 @@ describe('a facilitator over HTTP', () => {
       expect(settled.outcome).to.equal('pending')
     })
     it('gets no payment without authentication', async () => {
-      let asked = 0
-      const { url } = await services.service(() => asked++)
+      let requestCount = 0
+      const { url } = await services.service(() => requestCount++)
       const authHeaders = async () => Promise.reject(new Error('no key'))
       const offers = shop(stack, httpFacilitator({ url, authHeaders }))
       const settled = await offers.settle(...(await prepare(stack)))
       expect(settled).to.include({ outcome: 'failed', reason: 'not_broadcast' })
-      expect(asked).to.equal(0)
+      expect(requestCount).to.equal(0)
     })
     it('gets authentication headers made for its URL', async () => {
       const { url } = await services.service((res) => pays(res, ''))
-      const asked: unknown[] = []
+      const requests: unknown[] = []
       const authHeaders = async (...of: unknown[]) => {
-        asked.push(of)
+        requests.push(of)
         return {}
       }
       const facilitator = httpFacilitator({ url: `${url}/`, authHeaders })
       await shop(stack, facilitator).settle(...(await prepare(stack)))
       await facilitator.getSupported()
-      expect(asked).to.deep.equal([
+      expect(requests).to.deep.equal([
         ['settle', { method: 'POST', url: `${url}/settle` }],
         ['supported', { method: 'GET', url: `${url}/supported` }],
       ])

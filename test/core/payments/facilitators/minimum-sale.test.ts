@@ -19,10 +19,10 @@ describe('A216 the minimum sale', () => {
 
   it('follows the gas price once a minute, and keeps the last one if the node fails', async () => {
     let now = 0
-    let asked = 0
+    let requestCount = 0
     const prices: (bigint | Error)[] = [GWEI, 2n * GWEI, new Error('down'), 3n * GWEI]
     const gasPrice = async () => {
-      const price = prices[asked++]
+      const price = prices[requestCount++]
       if (price instanceof Error) throw price
       return price ?? 0n
     }
@@ -33,14 +33,14 @@ describe('A216 the minimum sale', () => {
       return minimum()
     }
     expect(minimum(), 'before the first answer').to.equal(MINIMUM_SALE_FLOOR)
-    expect([await read(), asked]).to.deep.equal([usd('0.36'), 1])
+    expect([await read(), requestCount]).to.deep.equal([usd('0.36'), 1])
     now += 59_999
-    expect([await read(), asked]).to.deep.equal([usd('0.36'), 1])
+    expect([await read(), requestCount]).to.deep.equal([usd('0.36'), 1])
     now += 1
-    expect([await read(), asked]).to.deep.equal([usd('0.72'), 2])
+    expect([await read(), requestCount]).to.deep.equal([usd('0.72'), 2])
     now += 60_000
-    expect([await read(), asked], 'the node is down').to.deep.equal([usd('0.72'), 3])
+    expect([await read(), requestCount], 'the node is down').to.deep.equal([usd('0.72'), 3])
     now += 60_000
-    expect([await read(), asked]).to.deep.equal([usd('1.08'), 4])
+    expect([await read(), requestCount]).to.deep.equal([usd('1.08'), 4])
   })
 })

@@ -115,10 +115,10 @@ describe('a gas wallet whose transactions are stored in the database', () => {
     const [pending, settled] = await withoutBlocks(async () => {
       settler.child.stdin!.write(`${JSON.stringify([args])}\n`)
       await once(settler.child, 'exit')
-      const asked = await shop(stack, facilitator(stack.rpcUrl, 100)).settle(...args)
+      const settlement = await shop(stack, facilitator(stack.rpcUrl, 100)).settle(...args)
       const later = shop(stack, facilitator()).settle(...args)
       await stack.rpc('anvil_mine')
-      return [asked, await later]
+      return [settlement, await later]
     })
     expect(pending).to.include({ outcome: 'pending', tx: sent })
     expect(settled).to.include({ outcome: 'settled', tx: sent })
@@ -268,8 +268,8 @@ describe('a gas wallet whose transactions are stored in the database', () => {
   it('leaves the outcome open if the database stays out of reach', async () => {
     const args = await prepare(stack)
     const quick = { pool: losingPool(true, 60_000), confirmationTimeoutMs: 600 }
-    const asked = await shop(stack, oneByOne(stack.facilitatorWith(quick))).settle(...args)
-    expect(asked.outcome).to.equal('pending')
+    const settlement = await shop(stack, oneByOne(stack.facilitatorWith(quick))).settle(...args)
+    expect(settlement.outcome).to.equal('pending')
     const settled = await shop(stack, facilitator()).settle(...args)
     expect(settled).to.include({ outcome: 'settled', tx: (await kept())[0]?.hash })
   })

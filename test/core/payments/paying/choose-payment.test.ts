@@ -101,8 +101,8 @@ describe('the terms of a 402 with offers of x402 and MPP', () => {
     const headers = mpp('1000')
     expect(choose(headers, { hasAuthorization: true })).to.equal('authorization')
     const named = `${headers['www-authenticate']}, header="Payment-Authorization"`
-    const told = choose({ 'www-authenticate': named }, { hasAuthorization: true })
-    expect(told).to.deep.equal(['mpp', 1_000n])
+    const choice = choose({ 'www-authenticate': named }, { hasAuthorization: true })
+    expect(choice).to.deep.equal(['mpp', 1_000n])
     expect(choose(x402(entry), { hasAuthorization: true })).to.deep.equal(['x402', 2_000n])
   })
   it('are signed no longer than their challenge is valid, whenever they were quoted', async () => {

@@ -127,9 +127,9 @@ describe('the paid request', () => {
   })
 
   it('reports if the signature was certainly not sent', async () => {
-    const gone = await listen()
-    await gone.stop()
-    const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${gone.port}`)
+    const stoppedServer = await listen()
+    await stoppedServer.stop()
+    const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${stoppedServer.port}`)
     const signed = await signPayment(account, TERMS, NOW)
     await withEgress({ sandboxHosts }, async (egress) => {
       const refused = await sendPaid(egress, GET, signed)

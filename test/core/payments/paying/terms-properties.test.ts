@@ -30,10 +30,10 @@ describe('parseOffer and chooseTerms', () => {
       fc.jsonValue(),
     )
     fc.assert(
-      fc.property(answer, fc.jsonValue(), (said, resource) => {
-        const envelope = { x402Version: 2, resource, ...(said as Json) }
+      fc.property(answer, fc.jsonValue(), (offer, resource) => {
+        const envelope = { x402Version: 2, resource, ...(offer as Json) }
         typed(() => parseOffer(header(base64(envelope))))
-        typed(() => parseOffer({ headers: {}, body: Buffer.from(JSON.stringify(said)) }))
+        typed(() => parseOffer({ headers: {}, body: Buffer.from(JSON.stringify(offer)) }))
       }),
       { numRuns: 1_000 },
     )

@@ -160,17 +160,17 @@ describe('the signature', () => {
   })
 
   it('has a new nonce each time and is made once', async () => {
-    let asked = 0
+    let requestCount = 0
     const counting: Pick<typeof account, 'address' | 'signTypedData'> = {
       address: account.address,
       signTypedData: (data) => {
-        asked++
+        requestCount++
         return account.signTypedData(data)
       },
     }
     const first = await signPayment(counting, TERMS, NOW)
     const second = await signPayment(counting, TERMS, NOW)
-    expect(asked).to.equal(2)
+    expect(requestCount).to.equal(2)
     expect(first.nonce).to.match(/^0x[\da-f]{64}$/)
     expect(first.nonce).not.to.equal(second.nonce)
   })

@@ -53,11 +53,11 @@ async function serveSigner(
     if (fault === 'garbage') return void response.end('<html>')
     if (fault === 'status 500') return void response.writeHead(500).end('{}')
     const signing = fault === 'other key' ? OTHER_KEY : key
-    const { status = 200, ...told } = answer(name, body as never, signing, fault) as {
+    const { status = 200, ...members } = answer(name, body as never, signing, fault) as {
       status?: number
     }
     response.writeHead(status, { 'content-type': 'application/x-amz-json-1.1' })
-    response.end(JSON.stringify(told))
+    response.end(JSON.stringify(members))
   }
   const listener = (request: IncomingMessage, response: ServerResponse) =>
     void handle(request, response)

@@ -122,9 +122,13 @@ describe('analysis: engine selection', () => {
   it('fails over to the next engine, reports it and charges once', async () => {
     server.script('first', 'hang')
     server.script('second', { say: CLASSIFIED })
-    const told = await sort('chain')
-    expect([told.status, told.paid, engineIn(told)]).to.deep.equal([200, 3_000n, 'second'])
-    expect(told.warnings).to.deep.equal(['engine_failed_over'])
+    const response = await sort('chain')
+    expect([response.status, response.paid, engineIn(response)]).to.deep.equal([
+      200,
+      3_000n,
+      'second',
+    ])
+    expect(response.warnings).to.deep.equal(['engine_failed_over'])
     server.script('first', { say: 'nonsense', tokens: [1_000, 10] })
     server.script('second', { status: 401 })
     const local = await sort('chain')
@@ -141,8 +145,8 @@ describe('analysis: engine selection', () => {
       instructions: 'Weigh it.',
       output_format: { risk: 'a guess' },
     }
-    const told = await desk.call('own-first', '/analyze', wanted)
-    expect([told.status, told.paid, engineIn(told)], told.text).to.deep.equal([
+    const response = await desk.call('own-first', '/analyze', wanted)
+    expect([response.status, response.paid, engineIn(response)], response.text).to.deep.equal([
       200,
       3_000n,
       'after',
@@ -165,12 +169,8 @@ describe('analysis: engine selection', () => {
   it('refunds the call if the text contains nothing that was requested', async () => {
     server.script('alone', { say: { output: { risk: null } } })
     const wanted = { text: TEXT, instructions: 'Weigh it.', output_format: { risk: 'low|high' } }
-    const told = await desk.call('alone', '/analyze', wanted)
-    expect([told.status, told.body['reason'], told.paid]).to.deep.equal([
-      422,
-      'unsupported_by_engine',
-      0n,
-    ])
+    const { status, body, paid } = await desk.call('alone', '/analyze', wanted)
+    expect([status, body['reason'], paid]).to.deep.equal([422, 'unsupported_by_engine', 0n])
   })
 
   it('sends too costly calls to a cheaper engine before spending anything', async () => {
@@ -181,25 +181,21 @@ describe('analysis: engine selection', () => {
     expect(engineIn(long)).to.equal('cheap')
     expect(server.requests('dear')).to.have.length(1)
     server.script('capped', { say: CLASSIFIED })
-    const told = await sort('capped', { text: TEXT.repeat(200) })
-    expect([told.status, told.body['reason'], told.paid]).to.deep.equal([
-      422,
-      'text_too_costly',
-      0n,
-    ])
+    const { status, body, paid } = await sort('capped', { text: TEXT.repeat(200) })
+    expect([status, body['reason'], paid]).to.deep.equal([422, 'text_too_costly', 0n])
     expect(server.requests('capped')).to.have.length(0)
   })
 
   it('stops using an engine at its daily cost limit until the next day', async () => {
     server.script('daily', { say: CLASSIFIED, tokens: [1_000, 0] })
     expect((await sort('daily')).status).to.equal(200)
-    const told = await sort('daily')
-    expect([told.status, told.body['reason'], told.paid]).to.deep.equal([
+    const response = await sort('daily')
+    expect([response.status, response.body['reason'], response.paid]).to.deep.equal([
       503,
       'engine_unavailable',
       0n,
     ])
-    expect(told.headers['retry-after']).to.match(/^\d+$/)
+    expect(response.headers['retry-after']).to.match(/^\d+$/)
     expect(await desk.days('daily')).to.have.length(1)
     now = new Date(now.getTime() + DAY_MS)
     expect((await sort('daily')).status).to.equal(200)
@@ -209,8 +205,8 @@ describe('analysis: engine selection', () => {
   it('classifies a long text in chunks and analyzes none in part', async () => {
     server.script('small', { say: CLASSIFIED })
     const text = TEXT.repeat(40)
-    const told = await sort('small', { text })
-    expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
+    const response = await sort('small', { text })
+    expect([response.status, response.paid], response.text).to.deep.equal([200, 3_000n])
     expect(server.requests('small').length).to.be.above(1)
     const refused = await desk.call('small', '/analyze', { text, instructions: 'Sum it up.' })
     expect([refused.status, refused.paid]).to.deep.equal([422, 0n])
@@ -221,8 +217,8 @@ describe('analysis: engine selection', () => {
     server.script('awake', { say: CLASSIFIED })
     expect(engineIn(await sort('resting'))).to.equal('awake')
     server.script('tired', { say: CLASSIFIED })
-    const told = await sort('resting')
-    expect([engineIn(told), told.warnings]).to.deep.equal(['awake', []])
+    const response = await sort('resting')
+    expect([engineIn(response), response.warnings]).to.deep.equal(['awake', []])
     now = new Date(now.getTime() + 31_000)
     expect(engineIn(await sort('resting'))).to.equal('tired')
   })
@@ -233,18 +229,14 @@ describe('analysis: engine selection', () => {
     expect((await sort('alone', { text: order })).warnings).to.deep.equal([
       'possible_prompt_injection',
     ])
-    const [asked] = server.requests('alone')
-    const [system, user] = (asked?.body['messages'] ?? []) as { readonly content: string }[]
+    const [request] = server.requests('alone')
+    const [system, user] = (request?.body['messages'] ?? []) as { readonly content: string }[]
     expect(system?.content).to.not.include('Ignore all previous')
     expect(user?.content).to.include(JSON.stringify(order))
     server.script('alone', ({ raw }) => ({
       say: { scores: [{ category: 1, confidence: 1 }], note: /canary-[0-9a-f]+/.exec(raw)?.[0] },
     }))
-    const told = await sort('alone', { text: order })
-    expect([told.status, told.body['reason'], told.paid]).to.deep.equal([
-      502,
-      'engine_bad_output',
-      0n,
-    ])
+    const { status, body, paid } = await sort('alone', { text: order })
+    expect([status, body['reason'], paid]).to.deep.equal([502, 'engine_bad_output', 0n])
   })
 })

@@ -90,12 +90,12 @@ export async function openCustomer(hub: TestHub, server: ModelServer): Promise<C
     server,
     async call(slug, path, body) {
       const before = await hub.balance(agent.keyId)
-      const told = await ask(hub.url, `/proxy/${slug}${path}`, { key: agent.apiKey, body })
+      const response = await ask(hub.url, `/proxy/${slug}${path}`, { key: agent.apiKey, body })
       const paid = before - (await hub.balance(agent.keyId))
-      lastCall = String(told.body['id'] ?? told.body['call_id'])
-      const warnings = (told.body['warnings'] ?? []) as { readonly code: string }[]
+      lastCall = String(response.body['id'] ?? response.body['call_id'])
+      const warnings = (response.body['warnings'] ?? []) as { readonly code: string }[]
       const codes = warnings.map(({ code }) => code)
-      return { ...told, paid, result: told.body['result'] as never, warnings: codes }
+      return { ...response, paid, result: response.body['result'] as never, warnings: codes }
     },
     async costs(slug) {
       return query<Cost>(

@@ -30,10 +30,14 @@ async function runWithModel(request: Request, say: (shown: unknown) => unknown) 
     const [, shown = ''] = /\n<text-[0-9a-f]+>\n(.*)\n<\/text-/s.exec(messages[0]?.text ?? '') ?? []
     return { text: JSON.stringify(say(JSON.parse(shown))), finish: 'stop' }
   }
-  const asked = readRequest(request)
+  const parsedRequest = readRequest(request)
   const signal = new AbortController().signal
-  const told = await remoteEngine(settings, model).answer(asked, new Spending(settings), signal)
-  return envelopeOf(asked, told, 0) as unknown as {
+  const result = await remoteEngine(settings, model).answer(
+    parsedRequest,
+    new Spending(settings),
+    signal,
+  )
+  return envelopeOf(parsedRequest, result, 0) as unknown as {
     readonly result: never
     readonly warnings: readonly { readonly code: string }[]
   }

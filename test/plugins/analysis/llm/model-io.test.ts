@@ -16,20 +16,20 @@ import { anyText } from '../support.ts'
 
 describe('analysis: model output', () => {
   it('is parsed despite code fences, thoughts, courtesies and small syntax errors', () => {
-    for (const said of [
+    for (const output of [
       '{"a":[1]}',
       '```json\n{"a":[1]}\n```',
       '<think>maybe {"a":2}?</think>\n{"a":[1]}',
       'Sure! Here it is: {"a": [1,],} Anything else?',
       '{a: [1], // one\n}',
     ]) {
-      expect(jsonIn(said), said).to.deep.equal({ a: [1] })
+      expect(jsonIn(output), output).to.deep.equal({ a: [1] })
     }
   })
 
   it('is rejected without JSON or beyond the size limit', () => {
-    for (const said of ['', 'I cannot do that.', `{"a":"${'x'.repeat(400_000)}"}`]) {
-      expect(jsonIn(said)).to.equal(undefined)
+    for (const output of ['', 'I cannot do that.', `{"a":"${'x'.repeat(400_000)}"}`]) {
+      expect(jsonIn(output)).to.equal(undefined)
     }
   })
 
@@ -140,14 +140,14 @@ describe('analysis: engine limits', () => {
     const first = gate.run(() => open.promise, never.signal)
     const order: number[] = []
     const stopped = new AbortController()
-    const gone = gate.run(async () => order.push(0), stopped.signal).catch(() => 'gone')
+    const canceledRun = gate.run(async () => order.push(0), stopped.signal).catch(() => 'gone')
     const rest = Array.from({ length: 7 }, (_, nth) =>
       gate.run(async () => order.push(nth + 1), never.signal),
     )
     const error: unknown = await gate.run(async () => 0, never.signal).catch((why: unknown) => why)
     expect(error).to.include({ reason: 'busy' })
     stopped.abort()
-    expect(await gone).to.equal('gone')
+    expect(await canceledRun).to.equal('gone')
     open.resolve(1)
     await Promise.all([first, ...rest])
     expect(order).to.deep.equal([1, 2, 3, 4, 5, 6, 7])

@@ -12,7 +12,7 @@ export type Turn =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
   | 'hang'
   | 'cut'
-  | ((asked: ModelRequest) => Output)
+  | ((request: ModelRequest) => Output)
 
 export interface ModelRequest {
   readonly path: string
@@ -41,11 +41,15 @@ export async function openModelServer(): Promise<ModelServer> {
       const [, name = '', path = ''] = /^\/([^/]+)(\/.*)$/.exec(request.url ?? '') ?? []
       const raw = Buffer.concat(pieces).toString('utf8')
       const body = JSON.parse(raw) as ModelRequest['body']
-      const asked = { path, headers: request.headers, body, raw }
-      seen.get(name)?.push(asked)
+      const modelRequest = { path, headers: request.headers, body, raw }
+      seen.get(name)?.push(modelRequest)
       const script = scripts.get(name) ?? []
       const turn = script.length > 1 ? script.shift() : script[0]
-      act(typeof turn === 'function' ? turn(asked) : (turn ?? { status: 404 }), asked, response)
+      act(
+        typeof turn === 'function' ? turn(modelRequest) : (turn ?? { status: 404 }),
+        modelRequest,
+        response,
+      )
     })
   })
   const port = await listenOnLoopback(server)
@@ -63,7 +67,7 @@ export async function openModelServer(): Promise<ModelServer> {
 }
 
 function act(
-  turn: Exclude<Turn, (asked: ModelRequest) => Output>,
+  turn: Exclude<Turn, (request: ModelRequest) => Output>,
   { path, body }: ModelRequest,
   response: ServerResponse,
 ): void {
@@ -75,10 +79,10 @@ function act(
     return
   }
   if ('status' in turn) {
-    const said = turn.body ?? JSON.stringify({ error: { message: 'no', type: 'error' } })
+    const text = turn.body ?? JSON.stringify({ error: { message: 'no', type: 'error' } })
     response
       .writeHead(turn.status, { 'content-type': 'application/json', ...turn.headers })
-      .end(said)
+      .end(text)
     return
   }
   response.writeHead(200, { 'content-type': 'application/json' })
@@ -94,7 +98,7 @@ const tokensOf = (turn: Output): readonly [number, number] =>
   ('say' in turn ? turn.tokens : undefined) ?? [1_000, 100]
 
 /** Responses in the vendors' formats, by path. */
-const SHAPES: Readonly<Record<string, (turn: Output, asked: ModelRequest['body']) => unknown>> = {
+const SHAPES: Readonly<Record<string, (turn: Output, body: ModelRequest['body']) => unknown>> = {
   '/v1/chat/completions': (turn) => ({
     id: 'chatcmpl-1',
     object: 'chat.completion',

@@ -124,31 +124,31 @@ describe('analysis: models of four vendors, called through the hub', () => {
     describe(maker, () => {
       it('returns spans located by the hub, charged once, with its cost recorded', async () => {
         server.script(maker, { say: NAMED_OUTPUT, tokens: [1_000, 100] })
-        const told = await extract(`an-${maker}`)
-        expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
-        expect(spansOf(told.result)).to.deep.equal(FOUND)
-        expect((told.result as Found).entities[2]).to.deep.include({
+        const response = await extract(`an-${maker}`)
+        expect([response.status, response.paid], response.text).to.deep.equal([200, 3_000n])
+        expect(spansOf(response.result)).to.deep.equal(FOUND)
+        expect((response.result as Found).entities[2]).to.deep.include({
           subtype: 'money',
           value: { number: 3, currency: 'EUR' },
         })
-        expect(told.body['engine']).to.include({
+        expect(response.body['engine']).to.include({
           name: maker,
           model: MODELS[maker],
           deterministic: false,
         })
-        expect(told.body['usage']).to.include({ input_tokens: 1_000, output_tokens: 100 })
+        expect(response.body['usage']).to.include({ input_tokens: 1_000, output_tokens: 100 })
         expect(await desk.costs(`an-${maker}`)).to.deep.equal([
           { engine: maker, outcome: 'answered', requests: 1, cost_microdollars: '140' },
         ])
       })
 
       it('sends requests in the vendor’s format: strict schema, key, no randomness', () => {
-        const [asked] = server.requests(maker)
-        expect(asked?.path).to.equal(PATHS[maker])
-        expect(asked?.body).to.deep.include(FIXED[maker])
-        const { authorization, 'x-api-key': key } = asked?.headers ?? {}
+        const [request] = server.requests(maker)
+        expect(request?.path).to.equal(PATHS[maker])
+        expect(request?.body).to.deep.include(FIXED[maker])
+        const { authorization, 'x-api-key': key } = request?.headers ?? {}
         expect(maker === 'anthropic' ? key : authorization?.slice(7)).to.equal('sk-stub-key-1')
-        const schema = SCHEMA[maker](asked?.body ?? {})
+        const schema = SCHEMA[maker](request?.body ?? {})
         expect(schema).to.have.property('additionalProperties', false)
         expect(JSON.stringify(schema)).to.not.match(/minimum|maxItems/)
       })
@@ -156,28 +156,31 @@ describe('analysis: models of four vendors, called through the hub', () => {
       for (const [what, turns, requests] of SUCCEEDING_TURNS) {
         it(`returns the right result after ${what}`, async () => {
           server.script(maker, ...turns)
-          const told = await extract(`an-${maker}`)
-          expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
-          expect(spansOf(told.result)).to.deep.equal(FOUND)
+          const response = await extract(`an-${maker}`)
+          expect([response.status, response.paid], response.text).to.deep.equal([200, 3_000n])
+          expect(spansOf(response.result)).to.deep.equal(FOUND)
           expect(server.requests(maker)).to.have.length(requests)
         })
       }
 
       it('drops names that are not in the text and reports it', async () => {
         server.script(maker, { say: INVENTED_OUTPUT })
-        const told = await extract(`an-${maker}`)
-        expect(spansOf(told.result)).to.deep.equal(FOUND)
-        expect(told.warnings).to.deep.equal(['ungrounded_dropped'])
+        const response = await extract(`an-${maker}`)
+        expect(spansOf(response.result)).to.deep.equal(FOUND)
+        expect(response.warnings).to.deep.equal(['ungrounded_dropped'])
       })
 
       for (const [what, turns, status, reason, requests] of FAILING_TURNS) {
         it(`refunds the call for ${what}`, async () => {
           server.script(maker, ...turns)
-          const told = await extract(`an-${maker}`)
-          expect([told.status, told.body['reason']], told.text).to.deep.equal([status, reason])
-          expect([told.paid, told.body['charged_microdollars']]).to.deep.equal([0n, 0])
-          expect(told.headers['content-type']).to.match(/^application\/problem\+json/)
-          expect(told.body['attempts']).to.have.length(1)
+          const response = await extract(`an-${maker}`)
+          expect([response.status, response.body['reason']], response.text).to.deep.equal([
+            status,
+            reason,
+          ])
+          expect([response.paid, response.body['charged_microdollars']]).to.deep.equal([0n, 0])
+          expect(response.headers['content-type']).to.match(/^application\/problem\+json/)
+          expect(response.body['attempts']).to.have.length(1)
           expect(server.requests(maker)).to.have.length(requests)
         })
       }
@@ -185,18 +188,21 @@ describe('analysis: models of four vendors, called through the hub', () => {
       it('refunds the call on a timeout and estimates the tokens sent', async () => {
         const name = `hasty-${maker}`
         server.script(name, 'hang')
-        const told = await extract(name)
-        expect([told.status, told.body['reason']], told.text).to.deep.equal([504, 'engine_timeout'])
-        expect([told.paid, server.requests(name).length]).to.deep.equal([0n, 1])
+        const response = await extract(name)
+        expect([response.status, response.body['reason']], response.text).to.deep.equal([
+          504,
+          'engine_timeout',
+        ])
+        expect([response.paid, server.requests(name).length]).to.deep.equal([0n, 1])
         const [cost] = await desk.costs(name)
         expect(cost).to.include({ engine: name, outcome: 'timeout', requests: 1 })
       })
 
       it('refunds the call if the model refuses', async () => {
         server.script(maker, { refuse: 'I cannot help with that.' })
-        const told = await extract(`an-${maker}`)
+        const { status, body, paid } = await extract(`an-${maker}`)
         const isTold = maker !== 'ollama' // which has no word for it: it looks like a bad answer
-        expect([told.status, told.body['reason'], told.paid]).to.deep.equal(
+        expect([status, body['reason'], paid]).to.deep.equal(
           isTold ? [422, 'engine_refused', 0n] : [502, 'engine_bad_output', 0n],
         )
         const [cost] = await desk.costs(`an-${maker}`)
@@ -207,8 +213,8 @@ describe('analysis: models of four vendors, called through the hub', () => {
         server.script(maker, { status: 400 }, ...(maker === 'chat' ? [{ status: 400 }] : []), {
           say: NAMED_OUTPUT,
         })
-        const told = await extract(`an-${maker}`)
-        expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
+        const { status, text, paid } = await extract(`an-${maker}`)
+        expect([status, paid], text).to.deep.equal([200, 3_000n])
         const last = server.requests(maker).at(-1)
         expect(last?.raw).to.include('JSON Schema')
         expect(SCHEMA[maker](last?.body ?? {})).to.equal(undefined)
@@ -218,9 +224,9 @@ describe('analysis: models of four vendors, called through the hub', () => {
 
   it('works with an older model that enforces a schema by a tool', async () => {
     server.script('older', { say: NAMED_OUTPUT })
-    const told = await extract('older')
-    expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
-    expect(spansOf(told.result)).to.deep.equal(FOUND)
+    const response = await extract('older')
+    expect([response.status, response.paid], response.text).to.deep.equal([200, 3_000n])
+    expect(spansOf(response.result)).to.deep.equal(FOUND)
     const tools = server.requests('older')[0]?.body['tools'] ?? []
     const [tool] = tools as { readonly input_schema: Body }[]
     expect(tool?.input_schema).to.have.property('additionalProperties', false)

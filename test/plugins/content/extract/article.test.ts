@@ -101,8 +101,8 @@ describe('the extracted text of a page', () => {
   })
 
   it('comes from articleBody (schema.org) if the elements do not contain it', () => {
-    const told = JSON.stringify({ '@type': 'NewsArticle', articleBody: TEXT })
-    const html = page('<p>Loading</p>', `<script type="application/ld+json">${told}</script>`)
+    const jsonLd = JSON.stringify({ '@type': 'NewsArticle', articleBody: TEXT })
+    const html = page('<p>Loading</p>', `<script type="application/ld+json">${jsonLd}</script>`)
     expect(articleIn(html).text).to.equal(TEXT)
   })
 

@@ -24,14 +24,14 @@ describe('the cross-validation of extraction', () => {
       ['gains where it is judged', readIn(0, 4)],
       ['gains where it is tuned', readIn(0, 1)],
     ])
-    const asked: unknown[] = []
+    const readings: unknown[] = []
     const { chosen, matches } = await judge(kinds, 'fold 4', readIn(0), measured, async (names) => {
-      asked.push(names)
+      readings.push(names)
       return readIn()
     })
     expect(chosen).to.deep.equal(['gains where it is tuned'])
     expect(matches).to.deep.equal({ articles: [BAD] })
-    expect(asked).to.deep.equal([])
+    expect(readings).to.deep.equal([])
   })
 
   it('takes several changes only if they gain more together', async () => {

@@ -4,9 +4,9 @@ import type { Ingestion } from '../../../../plugins/tenders/ingest/index.ts'
 import { openStore } from '../../../../plugins/tenders/store/store.ts'
 import type { Snapshot, Store } from '../../../../plugins/tenders/store/types.ts'
 import {
-  type Asked,
   type Behavior,
   type Issue,
+  type ReceivedRequest,
   startTed,
   type TedServer,
 } from '../../../support/ted-server.ts'
@@ -19,9 +19,9 @@ const NOW = `${MONDAY}T12:00:00Z`
 
 export const neverAborted = new AbortController().signal
 
-export const isSearch = ({ path }: Asked): boolean => path === '/v3/notices/search'
-export const isPackage = ({ path }: Asked): boolean => path.startsWith('/packages/')
-export const isNoticePage = ({ path }: Asked): boolean => path.startsWith('/en/notice/')
+export const isSearch = ({ path }: ReceivedRequest): boolean => path === '/v3/notices/search'
+export const isPackage = ({ path }: ReceivedRequest): boolean => path.startsWith('/packages/')
+export const isNoticePage = ({ path }: ReceivedRequest): boolean => path.startsWith('/en/notice/')
 
 export interface JournalFixture {
   readonly ted: TedServer

@@ -23,7 +23,7 @@ describe('ingestion of the official journal', () => {
     const report = await ingestion.sync(neverAborted)
     expect(report).deep.include({ complete: false, days: [] })
     expect(report.advice).include('backfill --days')
-    expect(ted.asked).lengthOf(0)
+    expect(ted.requests).lengthOf(0)
   })
 
   it('sends no requests without a contact, and reports it', async () => {
@@ -35,7 +35,7 @@ describe('ingestion of the official journal', () => {
     })
     const report = await ingestion.backfill(2, neverAborted)
     expect(report.advice).include('HUB_SECRET_TENDERS_CONTACT')
-    expect(ted.asked).lengthOf(0)
+    expect(ted.requests).lengthOf(0)
   })
 
   it('reads a day from its package, listed over pages, and closes it when complete', async () => {
@@ -47,10 +47,10 @@ describe('ingestion of the official journal', () => {
       .lengthOf(12)
       .not.include('13-2026')
     expect(await newest(store)).deep.include({ announced: 12, received: 12, ojs: '41/2026' })
-    expect(ted.asked.filter(isSearch)).lengthOf(4) // 5, 5, 2, and an empty page
-    expect(ted.asked.filter(isPackage)).lengthOf(1)
-    expect(ted.asked.filter(isNoticePage)).lengthOf(0)
-    expect(new Set(ted.asked.map(({ userAgent }) => userAgent))).deep.equal(
+    expect(ted.requests.filter(isSearch)).lengthOf(4) // 5, 5, 2, and an empty page
+    expect(ted.requests.filter(isPackage)).lengthOf(1)
+    expect(ted.requests.filter(isNoticePage)).lengthOf(0)
+    expect(new Set(ted.requests.map(({ userAgent }) => userAgent))).deep.equal(
       new Set(['AgentHub-tenders/1.0 (+ops@hub.test)']),
     )
   })
@@ -58,14 +58,14 @@ describe('ingestion of the official journal', () => {
   it('never downloads twice: a second run requests only what is new', async () => {
     const { ted, ingestion, clock, database } = await given([issueOf(MONDAY, '41/2026', 6)])
     await ingestion.backfill(1, neverAborted)
-    const before = ted.asked.length
+    const before = ted.requests.length
     await ingestion.sync(neverAborted)
-    expect(ted.asked).lengthOf(before)
+    expect(ted.requests).lengthOf(before)
     ted.publish(issueOf(TUESDAY, '42/2026', 5, 50))
     clock.set('2026-03-03T07:00:00Z')
     expect((await ingestion.sync(neverAborted)).complete).equal(true)
     expect(
-      ted.asked
+      ted.requests
         .slice(before)
         .filter(isPackage)
         .map(({ path }) => path),
@@ -78,8 +78,8 @@ describe('ingestion of the official journal', () => {
       rendering: 3,
     })
     expect((await ingestion.backfill(1, neverAborted)).complete).equal(true)
-    expect(ted.asked.filter(isPackage)).lengthOf(0)
-    expect(ted.asked.filter(isNoticePage)).lengthOf(12)
+    expect(ted.requests.filter(isPackage)).lengthOf(0)
+    expect(ted.requests.filter(isNoticePage)).lengthOf(12)
     expect(await numbersIn(database, 'notice')).lengthOf(3)
   })
 
@@ -184,8 +184,8 @@ describe('ingestion of the official journal', () => {
       ingestion.backfill(1, neverAborted),
       other.ingestion.backfill(1, neverAborted),
     ])
-    expect(ted.asked.filter(isPackage)).lengthOf(1)
-    expect(ted.asked.filter(isSearch)).lengthOf(4)
+    expect(ted.requests.filter(isPackage)).lengthOf(1)
+    expect(ted.requests.filter(isSearch)).lengthOf(4)
   })
 
   it('stops when aborted, keeps what arrived, and resumes from there', async () => {
@@ -204,9 +204,9 @@ describe('ingestion of the official journal', () => {
     await ingestion.backfill(1, stopping.signal)
     const held = await numbersIn(database, 'arrival')
     expect(held.length).within(1, 5)
-    const asked = ted.asked.length
+    const requestCount = ted.requests.length
     expect((await ingestion.sync(neverAborted)).complete).equal(true)
-    const again = ted.asked.slice(asked)
+    const again = ted.requests.slice(requestCount)
     expect(again.filter(isSearch)).lengthOf(0)
     for (const number of held) expect(again.map(({ path }) => path)).not.include(number)
     expect(await numbersIn(database, 'notice')).lengthOf(6)
@@ -227,6 +227,6 @@ describe('ingestion of the official journal', () => {
       '50-2026',
       '51-2026',
     ])
-    expect(ted.asked.filter(({ path }) => path === '/en/notice/1-2026/xml')).lengthOf(2)
+    expect(ted.requests.filter(({ path }) => path === '/en/notice/1-2026/xml')).lengthOf(2)
   })
 })

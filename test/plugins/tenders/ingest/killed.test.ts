@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import { systemClock } from '../../../../core/clock.ts'
 import { openStore } from '../../../../plugins/tenders/store/store.ts'
-import { type Asked, packageOf, startTed } from '../../../support/ted-server.ts'
+import { packageOf, type ReceivedRequest, startTed } from '../../../support/ted-server.ts'
 import { tendersDatabase } from '../support.ts'
 import { FAST_SETTINGS, issueOf, noticeOf, numbersIn } from './support.ts'
 
@@ -30,19 +30,19 @@ describe('ingestion that is killed', () => {
     const day = issue()
     const whole = await packageOf(day)
     // Kills the process at the n-th request of a run, or its n-th notice page.
-    const lives: readonly ((asked: readonly Asked[]) => boolean)[] = [
-      (asked) => asked.length === 12,
-      (asked) => asked.some(({ path }) => path.startsWith('/packages/')),
-      (asked) => asked.filter(({ path }) => path.startsWith('/en/')).length === 10,
-      (asked) => asked.filter(({ path }) => path.startsWith('/en/')).length === 30,
+    const lives: readonly ((requests: readonly ReceivedRequest[]) => boolean)[] = [
+      (requests) => requests.length === 12,
+      (requests) => requests.some(({ path }) => path.startsWith('/packages/')),
+      (requests) => requests.filter(({ path }) => path.startsWith('/en/')).length === 10,
+      (requests) => requests.filter(({ path }) => path.startsWith('/en/')).length === 30,
     ]
     let life = 0
     let from = 0
     let child: ChildProcess | undefined
     const ted = await startTed([day], {
-      odd: (asked, before) => {
-        if (lives[life]?.([...before.slice(from), asked])) child?.kill('SIGKILL')
-        const isPackage = asked.path.startsWith('/packages/')
+      odd: (request, before) => {
+        if (lives[life]?.([...before.slice(from), request])) child?.kill('SIGKILL')
+        const isPackage = request.path.startsWith('/packages/')
         return isPackage ? { body: whole, cutAt: Math.floor(whole.length * 0.8) } : undefined
       },
     })
@@ -57,7 +57,7 @@ describe('ingestion that is killed', () => {
       }
       let held = 0
       for (; life < lives.length; life++) {
-        from = ted.asked.length
+        from = ted.requests.length
         child = start()
         const [code, signal] = await once(child, 'exit')
         expect([code, signal], `life ${life}`).deep.equal([null, 'SIGKILL'])
@@ -67,7 +67,7 @@ describe('ingestion that is killed', () => {
         held = arrived
       }
       expect(held).within(1, COUNT)
-      from = ted.asked.length
+      from = ted.requests.length
       child = start()
       expect(await once(child, 'exit')).deep.equal([0, null])
 
@@ -80,7 +80,7 @@ describe('ingestion that is killed', () => {
       expect(changes.rows).lengthOf(1)
       // Every page once, one empty page, and possibly the page of the first kill again.
       const pages = Math.ceil((COUNT + 1) / FAST_SETTINGS.pageSize)
-      const searches = ted.asked.filter(({ path }) => path === '/v3/notices/search')
+      const searches = ted.requests.filter(({ path }) => path === '/v3/notices/search')
       expect(searches.length).within(pages + 1, pages + 2)
     } finally {
       child?.kill('SIGKILL')

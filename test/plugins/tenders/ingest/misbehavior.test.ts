@@ -20,7 +20,7 @@ describe('ingestion from a journal that misbehaves', () => {
     let looks = 0
     const { ingestion, database } = await given([issueOf(MONDAY, '41/2026', 1)], {
       // Ready at the third request, whose response is lost; then forgotten and rendered again.
-      odd: (asked) => (isNoticePage(asked) && ++looks === 3 ? { status: 202 } : undefined),
+      odd: (request) => (isNoticePage(request) && ++looks === 3 ? { status: 202 } : undefined),
       rendering: 2,
     })
     expect((await ingestion.backfill(1, neverAborted)).complete).equal(true)
@@ -31,11 +31,11 @@ describe('ingestion from a journal that misbehaves', () => {
   it('restarts a listing whose total changes, and reports it if it never settles', async () => {
     const issues = [issueOf(MONDAY, '41/2026', 8)]
     const growing = await given(issues, {
-      odd: (asked, before) => {
-        if (!isSearch(asked) || before.some(({ body }) => body.includes('iterationNextToken'))) {
+      odd: (request, before) => {
+        if (!isSearch(request) || before.some(({ body }) => body.includes('iterationNextToken'))) {
           return undefined
         }
-        if (asked.body.includes('iterationNextToken')) issues[0] = issueOf(MONDAY, '41/2026', 9)
+        if (request.body.includes('iterationNextToken')) issues[0] = issueOf(MONDAY, '41/2026', 9)
         return undefined
       },
     })
@@ -45,8 +45,8 @@ describe('ingestion from a journal that misbehaves', () => {
     })
     let count = 8
     const endless = await given([issueOf(MONDAY, '41/2026', 8)], {
-      odd: (asked) =>
-        isSearch(asked)
+      odd: (request) =>
+        isSearch(request)
           ? { body: JSON.stringify({ notices: [], totalNoticeCount: ++count, timedOut: false }) }
           : undefined,
     })
@@ -57,23 +57,23 @@ describe('ingestion from a journal that misbehaves', () => {
 
   it('restarts a listing if its token has expired', async () => {
     const { ingestion, ted } = await given([issueOf(MONDAY, '41/2026', 12)], {
-      odd: (asked, before) =>
-        isSearch(asked) && before.filter(isSearch).length === 2 ? { status: 500 } : undefined,
+      odd: (request, before) =>
+        isSearch(request) && before.filter(isSearch).length === 2 ? { status: 500 } : undefined,
     })
     expect((await ingestion.backfill(1, neverAborted)).days[0]?.announced).equal(12)
-    expect(ted.asked.filter(isSearch)).lengthOf(7)
+    expect(ted.requests.filter(isSearch)).lengthOf(7)
   })
 
   it('waits as long as a 429 demands and resends what was lost', async () => {
     const { ingestion, ted } = await given([issueOf(MONDAY, '41/2026', 6)], {
-      odd: (asked, before) => {
+      odd: (request, before) => {
         if (before.length === 0) return { status: 429, headers: { 'retry-after': '1' } }
         if (before.length === 2) return { status: 503 }
-        return isPackage(asked) && !before.some(isPackage) ? { cutAt: 0, body: 'x' } : undefined
+        return isPackage(request) && !before.some(isPackage) ? { cutAt: 0, body: 'x' } : undefined
       },
     })
     expect((await ingestion.backfill(1, neverAborted)).complete).equal(true)
-    expect(ted.asked[1]!.at - ted.asked[0]!.at).least(990)
+    expect(ted.requests[1]!.at - ted.requests[0]!.at).least(990)
   })
 
   it('stays silent across runs if blocked or asked to wait for long', async () => {
@@ -87,7 +87,7 @@ describe('ingestion from a journal that misbehaves', () => {
       expect(report.busyUntil).deep.equal(new Date('2026-03-02T13:00:00Z'))
       isShut = false
       await ingestion.sync(neverAborted)
-      expect(ted.asked).lengthOf(1)
+      expect(ted.requests).lengthOf(1)
       clock.set('2026-03-02T13:00:01Z')
       expect((await ingestion.sync(neverAborted)).complete).equal(true)
     }
@@ -97,7 +97,7 @@ describe('ingestion from a journal that misbehaves', () => {
     const settings = { ...FAST_SETTINGS, paceMs: 40, packageFrom: 99 }
     const { ingestion, ted } = await given([issueOf(MONDAY, '41/2026', 4)], {}, settings)
     await ingestion.backfill(1, neverAborted)
-    const gaps = ted.asked.slice(1).map(({ at }, n) => at - ted.asked[n]!.at)
+    const gaps = ted.requests.slice(1).map(({ at }, n) => at - ted.requests[n]!.at)
     // A request takes part of its interval; the next one is not sent earlier for it.
     expect(gaps.reduce((sum, gap) => sum + gap, 0)).least(gaps.length * 40 - 20)
   })
@@ -121,11 +121,11 @@ describe('ingestion from a journal that misbehaves', () => {
     ]
     for (const [odd, alone] of ways) {
       const { ingestion, ted, database } = await given([issue], {
-        odd: (asked) => (isPackage(asked) ? odd : undefined),
+        odd: (request) => (isPackage(request) ? odd : undefined),
       })
       expect((await ingestion.backfill(1, neverAborted)).complete).equal(true)
       expect(await numbersIn(database, 'notice')).lengthOf(6)
-      expect(new Set(ted.asked.filter(isNoticePage).map(({ path }) => path)).size).equal(alone)
+      expect(new Set(ted.requests.filter(isNoticePage).map(({ path }) => path)).size).equal(alone)
     }
   })
 
@@ -142,8 +142,8 @@ describe('ingestion from a journal that misbehaves', () => {
 
   it('rejects HTML pages as notices', async () => {
     const { ingestion, database } = await given([issueOf(MONDAY, '41/2026', 2)], {
-      odd: (asked, before) =>
-        isNoticePage(asked) && before.filter(isNoticePage).length < 4 ? HTML : undefined,
+      odd: (request, before) =>
+        isNoticePage(request) && before.filter(isNoticePage).length < 4 ? HTML : undefined,
     })
     expect((await ingestion.backfill(1, neverAborted)).days[0]).deep.include({ refused: [] })
     expect(await numbersIn(database, 'notice')).lengthOf(2)

@@ -97,8 +97,8 @@ describe('a backfill with notices that fail', () => {
       const { days } = await ingestion.backfill(28, neverAborted)
       const open = days.filter(({ state }) => state !== 'closed' && state !== 'silent')
       expect(open).deep.equal([])
-      const asked = new Set(ted.asked.filter(isPackage).map(({ path }) => path))
-      expect([...asked]).include.members([...packages.keys()])
+      const packagePaths = new Set(ted.requests.filter(isPackage).map(({ path }) => path))
+      expect([...packagePaths]).include.members([...packages.keys()])
       const refused = days.flatMap((day) => day.refused.map(({ number }) => number))
       expect(refused).have.members([...poisoned, unpublishable])
       expect(await numbersIn(database, 'notice')).lengthOf(20 * PER_DAY - poisoned.length - 1)
@@ -124,8 +124,8 @@ describe('a backfill with notices that fail', () => {
     const issue = issueOf(MONDAY, '41/2026', 3)
     let isBroken = true
     const { ingestion, database } = await given([issue], {
-      odd: (asked) =>
-        isBroken && isNoticePage(asked) && asked.path.includes('/2-2026/')
+      odd: (request) =>
+        isBroken && isNoticePage(request) && request.path.includes('/2-2026/')
           ? { status: 200, body: '<Other/>' }
           : undefined,
     })
@@ -182,7 +182,7 @@ describe('a backfill with notices that fail', () => {
       timedOut: false,
     })
     const { ingestion, database } = await given([issue], {
-      odd: (asked) => (isSearch(asked) ? { status: 200, body } : undefined),
+      odd: (request) => (isSearch(request) ? { status: 200, body } : undefined),
     })
     const { days } = await ingestion.backfill(1, neverAborted)
     expect(days[0]).deep.include({ state: 'closed', flags: ['unreadable_hits:1'] })

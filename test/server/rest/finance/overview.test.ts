@@ -102,8 +102,11 @@ describe('finance routes', () => {
       }
       expect(seller.seen).to.deep.equal(before)
       for (const { url } of [hub(), another]) {
-        const said = await ask(url, '/proxy/echo/say', { key: ada.apiKey, body: { words: 'hi' } })
-        expect(said.headers).to.include({ 'x-payment-source': 'credits' })
+        const { headers } = await ask(url, '/proxy/echo/say', {
+          key: ada.apiKey,
+          body: { words: 'hi' },
+        })
+        expect(headers).to.include({ 'x-payment-source': 'credits' })
       }
       expect(await ada.client.purchase(usd('5'))).to.have.property('status', 201)
       expect((await pause(false)).body).to.include({ paused: false, reason: 'the test is over' })
@@ -116,11 +119,11 @@ describe('finance routes', () => {
 
   it('pause a call that already has its price, without sending a signature', async () => {
     const before = { credits: await hub().balance(ada.keyId), signed: seller.seen.signed }
-    const asked = seller.seen.unpaid
+    const unpaidBefore = seller.seen.unpaid
     seller.onRequest(() => pause(true))
     const { body } = await buyExternal(hub(), ada.apiKey, PRODUCT_URL)
     expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
-    expect(seller.seen).to.include({ unpaid: asked + 1, signed: before.signed })
+    expect(seller.seen).to.include({ unpaid: unpaidBefore + 1, signed: before.signed })
     expect(await hub().balance(ada.keyId)).to.equal(before.credits)
     await pause(false)
     expect(await buyWeather(hub(), ada.apiKey)).to.have.property('status', 200)

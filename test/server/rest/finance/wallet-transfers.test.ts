@@ -39,12 +39,12 @@ describe('a transfer between platform wallets', () => {
   /** Exports the whole journal. */
   async function exported(format: string): Promise<string> {
     const order = { format, reason: 'a test' }
-    const asked = await admin.ask(hub(), 'exports', order)
-    expect(asked.status, asked.text).to.be.oneOf([201, 202])
+    const response = await admin.ask(hub(), 'exports', order)
+    expect(response.status, response.text).to.be.oneOf([201, 202])
     const log = createLog('silent')
     await writeNextExport({ pool: hub().hub.pool, log }, new AbortController().signal)
     const written = dataOf(await admin.ask(hub(), 'exports'))
-    const { file } = written.find((each) => each['export_id'] === asked.body['export_id'])!
+    const { file } = written.find((each) => each['export_id'] === response.body['export_id'])!
     const { statusCode, body } = await request(`${hub().url}${String(file)}`, {
       headers: { 'x-api-key': await admin.key(hub()) },
     })

@@ -21,7 +21,7 @@ const notes: DataPlugin = {
           summary: 'Says one statement.',
           price: usd('0.001'),
           input: s.object({ text: s.string() }),
-          handle: ({ input }) => told(() => database.query(input.text)),
+          handle: ({ input }) => rowsOrError(() => database.query(input.text)),
         },
         'POST /keep': {
           summary: 'Keeps many words at once.',
@@ -38,7 +38,7 @@ const notes: DataPlugin = {
           summary: 'Says statements in one transaction, and how it ends.',
           price: usd('0.001'),
           input: STATEMENTS,
-          handle: ({ input }) => told(() => together(database, input.texts, input.ending)),
+          handle: ({ input }) => rowsOrError(() => together(database, input.texts, input.ending)),
         },
         'POST /values': {
           summary: 'Whether values come back as what they went.',
@@ -61,7 +61,7 @@ async function together(database: Database, texts: readonly string[], ending: st
   return { rows: [] }
 }
 
-async function told(work: () => Promise<{ readonly rows: readonly object[] }>) {
+async function rowsOrError(work: () => Promise<{ readonly rows: readonly object[] }>) {
   try {
     return { rows: (await work()).rows }
   } catch (error) {
