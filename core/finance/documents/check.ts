@@ -4,6 +4,7 @@ import { Fault } from '../../errors.ts'
 import { json } from '../../money.ts'
 import type { DocumentKind, IssuedDocument } from './document.ts'
 import { SOURCES } from './sources.ts'
+import { changeName } from './statement-content.ts'
 
 /** Clock at which all months are over. */
 const END_OF_TIME: Clock = { now: () => new Date(8_640_000_000_000_000) }
@@ -32,7 +33,9 @@ async function findDifference(pool: Pool, document: IssuedDocument): Promise<str
       lines: content.lines.map(({ description, quantity, gross_microdollars: gross, ledger }) =>
         stable({ description, quantity, gross, ledger }),
       ),
-      tables: content.tables.map(stable),
+      tables: content.tables.map(({ title, rows }) =>
+        stable({ title, rows: rows.map((row) => ({ ...row, name: changeName(row.name) })) }),
+      ),
     }
     const found = {
       lines: source.lines.map(({ description, quantity, gross, ledger }) =>

@@ -48,7 +48,8 @@ export function statementContent({
       ),
     ),
     notes: [
-      'Charged when the calls were made. Receipts of single calls of the month are included.',
+      'Calls and refunds count in the month in which they were made, also refunds of earlier ' +
+        'calls. Receipts of single calls of the month are included.',
       'One USDC is stated as one USD.',
     ],
   }
@@ -77,12 +78,25 @@ function linesOf(
 }
 
 const CALLS = 'Calls, and reserved for calls in flight'
-const CALL_STEPS: ReadonlySet<string> = new Set([
-  'call.reserved',
-  'call.settled',
-  'call.released',
-  'call.expired',
-])
+/** Names of changes of credits by ledger event. */
+const CHANGES: Readonly<Record<string, string>> = {
+  'call.reserved': CALLS,
+  'call.settled': CALLS,
+  'call.released': CALLS,
+  'call.expired': CALLS,
+  'credits.purchased': 'Purchases',
+  'credits.granted': 'Free credits',
+  'credits.transferred': 'Transfers',
+  'credits.lapsed': 'Expired credits',
+  'call.reversed': 'Refunds of calls',
+  'external.refunded': 'Refunds of calls that sellers did not collect',
+  'receipt.vanished': 'Purchases undone by the blockchain',
+  'deposit.identified': 'Deposits',
+  'balance.adjusted': 'Corrections',
+}
+
+/** Name of a change of credits; unchanged if it has none, or is a name already. */
+export const changeName = (event: string): string => CHANGES[event] ?? event
 
 /** Opening balance of a key, changes by event, and closing balance. */
 const creditsTable = (
@@ -92,12 +106,10 @@ const creditsTable = (
   title: `Credits of ${key}`,
   rows: [
     { name: 'Opening balance', amount_microdollars: json(opening) },
-    ...[...Map.groupBy(changes, ({ event }) => (CALL_STEPS.has(event) ? CALLS : event))].map(
-      ([name, some]) => ({
-        name,
-        amount_microdollars: json(some.reduce((sum, { amount }) => sum + amount, 0n)),
-      }),
-    ),
+    ...[...Map.groupBy(changes, ({ event }) => changeName(event))].map(([name, some]) => ({
+      name,
+      amount_microdollars: json(some.reduce((sum, { amount }) => sum + amount, 0n)),
+    })),
     { name: 'Closing balance', amount_microdollars: json(closing) },
   ],
 })

@@ -173,6 +173,13 @@ describe('receipts, statements and credit notes', () => {
       0,
       Number(await hub().balance(ada.keyId)),
     ])
+    expect(table!.rows.map(({ name }) => name)).to.deep.equal([
+      'Opening balance',
+      'Calls, and reserved for calls in flight',
+      'Refunds of calls',
+      'Purchases',
+      'Closing balance',
+    ])
     expect(amounts.slice(0, -1).reduce((sum, each) => sum + each)).to.equal(amounts.at(-1))
     const xml = (await as(`/v1/documents/${number}/ubl`)).text
     expect(xml).to.include('<cbc:Value>0.000300</cbc:Value>').and.to.include('PL8567346215')
@@ -247,11 +254,18 @@ describe('receipts, statements and credit notes', () => {
     expect((await run())[1])
       .to.include('credit-note')
       .and.to.include('Ada Łódź')
+    const { admin: owner } = hub().database
+    await owner.query('ALTER TABLE hub.document DISABLE TRIGGER append_only')
+    const { rowCount } = await owner.query(
+      `UPDATE hub.document SET content = jsonb_set(content, path, '"credits.purchased"')
+       FROM (VALUES ('{tables,0,rows,3,name}'::text[])) v (path)
+       WHERE content #>> path = 'Purchases'`,
+    )
+    expect(rowCount, 'named as by older versions').to.equal(1)
     expect(await run('--check')).to.deep.equal([0, 'All documents agree with the journal.\n'])
-    await hub().database.admin.query(
-      `ALTER TABLE hub.document DISABLE TRIGGER append_only;
-       UPDATE hub.document SET content = jsonb_set(content, '{lines,0,gross_microdollars}', '99')
-         WHERE kind = 'call' AND number = 1`,
+    await owner.query(
+      `UPDATE hub.document SET content = jsonb_set(content, '{lines,0,gross_microdollars}', '99')
+       WHERE kind = 'call' AND number = 1`,
     )
     const [code, text] = await run('--check')
     expect(code).to.equal(1)
