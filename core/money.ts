@@ -1,3 +1,5 @@
+import { singular } from './singular.ts'
+
 /** Integer amount of microdollars (1 USD = 1,000,000). Floats are never used for money. */
 export type Micros = bigint & { readonly unit: 'microdollars' }
 
@@ -39,13 +41,6 @@ export const priceTag = (amount: bigint): string => dollars(amount).replace(/^-?
 export function unitCount(count: bigint | number, unit: string): string {
   const isOne = count === 1 || count === 1n
   return `${count.toLocaleString('en-US')} ${isOne ? singular(unit) : unit}`
-}
-
-function singular(unit: string): string {
-  const ends = (...endings: string[]): boolean => endings.some((each) => unit.endsWith(each))
-  if (ends('ies')) return `${unit.slice(0, -3)}y`
-  if (ends('ses', 'xes', 'ches', 'shes')) return unit.slice(0, -2)
-  return ends('s') && !ends('ss', 'us') ? unit.slice(0, -1) : unit
 }
 
 /** Splits a charge: the commission is rounded down and the provider gets the remainder. */

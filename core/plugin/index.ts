@@ -45,6 +45,7 @@ export { EgressError } from '../egress/errors.ts'
 export type { EgressRequest, EgressResponse } from '../egress/http.ts'
 export { type Micros, micros, usd } from '../money.ts'
 export { retryAfterSeconds } from '../retry-after.ts'
+export { singular } from '../singular.ts'
 export type * from './buyer.ts'
 export {
   type Call,

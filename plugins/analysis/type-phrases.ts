@@ -1,3 +1,4 @@
+import { singular } from 'agenthub/plugin'
 import type { Json } from './caller-schema.ts'
 
 /** Formats of a day that can be produced, by the pattern that callers write. */
@@ -63,9 +64,6 @@ export const withoutFillers = (phrase: string): string => {
   while (from < found.length - 1 && isFiller(found[from])) from += 1
   return found.slice(from).join(' ')
 }
-
-const singular = (word: string): string =>
-  word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '')
 
 /** Schema of a type in words, such as `an array of strings`; undefined if it names no type. */
 export const schemaOfPhrase = (phrase: string): Json | undefined => {

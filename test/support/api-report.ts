@@ -23,6 +23,7 @@ const FILES = [
   'core/egress/errors',
   'core/plugin/render-error',
   'core/retry-after',
+  'core/singular',
 ]
 /** Declarations of shared files that plugins can name. */
 const OURS: Readonly<Record<string, RegExp>> = {

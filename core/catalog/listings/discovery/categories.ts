@@ -1,3 +1,4 @@
+import { singular } from '../../../singular.ts'
 import { wordVectors } from '../../search/meaning/word-vectors.ts'
 
 /** Typical words of the categories, singular. */
@@ -186,9 +187,6 @@ function specificity(word: string): number {
   const rarity = rank / (rank + HALF_WEIGHT_RANK)
   return TECHNICAL_WORDS.has(single) ? rarity * TECHNICAL_FACTOR : rarity
 }
-
-const singular = (word: string): string =>
-  word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '')
 
 /** Returns the category of the most similar typical word, by the word vectors. */
 function resemblance(word: string): readonly Share[] {
