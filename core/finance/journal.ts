@@ -73,12 +73,21 @@ const pageQuery = (condition: string): string =>
      ORDER BY j.seq DESC LIMIT $5`,
     'j.seq DESC',
   )
-const SCAN_PAGE = pageQuery('($4::smallint IS NULL OR j.kind = $4)')
-const RARE_PAGE = pageQuery(`j.kind = $4 AND j.kind > ${COMMON_KIND_MAX}`)
-const AUTHOR_PAGE = pageQuery(
-  `j.kind > 4 AND j.meta ? 'author' AND ($4::smallint IS NULL OR j.kind = $4)
-   AND position(lower($6) IN lower(j.meta ->> 'author')) > 0`,
-)
+// Named, because planning takes longer than reading a page. Authors need a plan for their event.
+const SCAN_PAGE = {
+  name: 'journal.scan',
+  text: pageQuery('($4::smallint IS NULL OR j.kind = $4)'),
+}
+const RARE_PAGE = {
+  name: 'journal.rare',
+  text: pageQuery(`j.kind = $4 AND j.kind > ${COMMON_KIND_MAX}`),
+}
+const AUTHOR_PAGE = {
+  text: pageQuery(
+    `j.kind > 4 AND j.meta ? 'author' AND ($4::smallint IS NULL OR j.kind = $4)
+     AND position(lower($6) IN lower(j.meta ->> 'author')) > 0`,
+  ),
+}
 
 /**
  * Reads entries by time of posting, the newest first. If an unindexed event is rare, a page may be
@@ -105,12 +114,7 @@ export async function listEntries(pool: Pool, filter: JournalFilter): Promise<Jo
       const query = author !== undefined ? AUTHOR_PAGE : isRare ? RARE_PAGE : SCAN_PAGE
       const bounds = [shard, bottom, top, kind, limit]
       const values = author === undefined ? bounds : [...bounds, author]
-      const { rows } = await pool.query<JournalEntryView>({
-        // Planning takes longer than reading a page. Rare events need a plan for their own number.
-        ...(query === SCAN_PAGE && { name: 'journal.scan' }),
-        text: query,
-        values,
-      })
+      const { rows } = await pool.query<JournalEntryView>({ ...query, values })
       const reached = rows.length === limit ? rows.at(-1)!.seq - 1n : bottom
       return { first, reached, rows }
     }),

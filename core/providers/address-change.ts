@@ -163,14 +163,16 @@ export interface RequestedChange {
 
 /** Lists requested changes that the current wallet has not authorized, oldest first. */
 export async function listRequestedChanges(pool: Pool): Promise<readonly RequestedChange[]> {
-  const { rows } = await pool.query<RequestedChange>(
-    `SELECT r.provider, coalesce(h.email, o.wallet_address) AS owner, d.address,
+  // Named, because planning it takes ten times as long as running it.
+  const { rows } = await pool.query<RequestedChange>({
+    name: 'payout-addresses.requested',
+    text: `SELECT r.provider, coalesce(h.email, o.wallet_address) AS owner, d.address,
        r.address AS requested, r.requested_at AS "requestedAt"
      FROM hub.payout_address_request r
      JOIN hub.provider p ON p.id = r.provider AND p.owner = r.requested_by
      JOIN hub.payout_destination d ON d.provider = p.id
      JOIN hub.principal o ON o.id = p.owner LEFT JOIN hub.person h ON h.principal = o.id
      WHERE r.closed_at IS NULL AND d.address IS NOT NULL ORDER BY r.id LIMIT 500`,
-  )
+  })
   return rows
 }

@@ -33,8 +33,10 @@ export interface EarningsQuery {
  */
 export async function listPageEarnings(pool: Pool, query: EarningsQuery): Promise<PageEarnings[]> {
   const { domain, by, from, until, after, limit, secret } = query
-  const { rows } = await pool.query<PageEarnings>(
-    `SELECT * FROM (
+  // Named, because planning it takes ten times as long as reading a few pages.
+  const { rows } = await pool.query<PageEarnings>({
+    name: 'page-earnings.list',
+    text: `SELECT * FROM (
        SELECT CASE $8 WHEN 'page' THEN r.url
            WHEN 'day' THEN to_char(c.at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
            ELSE left(encode(sha256($7::bytea || convert_to(c.principal, 'UTF8')), 'hex'), 16)
@@ -53,7 +55,7 @@ export async function listPageEarnings(pool: Pool, query: EarningsQuery): Promis
        GROUP BY 1) e
      WHERE $4::bigint IS NULL OR (earned, of) < ($4, $5::text)
      ORDER BY earned DESC, of DESC LIMIT $6`,
-    [domain, from, until, after?.[0] ?? null, after?.[1] ?? null, limit, secret, by],
-  )
+    values: [domain, from, until, after?.[0] ?? null, after?.[1] ?? null, limit, secret, by],
+  })
   return rows
 }
