@@ -75,21 +75,26 @@ const asksForSecret = (text: string, platform: readonly string[]): boolean =>
 /** Advice to the owner of held texts. */
 export const HOLD_ADVICE = 'Change the text, or wait for an administrator to review it.'
 
+const QUOTED_MAX = 80
+
+/** Quotes the beginning of a text, by which its owner finds it among many. */
+const quote = (text = ''): string =>
+  `The text "${text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX)}…` : text}"`
+
 /** Lists why texts have to be reviewed before callers read them, as sentences to their owner. */
 export function holdReasons(texts: OwnerTexts, platform: readonly string[]): readonly string[] {
   const { slug = '', name, sentences } = texts
   const all = [name, ...sentences]
   const named = [name, slug].flatMap(spellingsOf)
   const imitated = platform.find((one) => named.some((each) => each.includes(one)))
+  const recovery = all.find((text) => RECOVERY.test(text))
+  const asking = all.find((text) => asksForSecret(text, platform))
   const checks: readonly (readonly [boolean, string])[] = [
     [imitated !== undefined, `The name resembles "${imitated}", the name of this platform.`],
     [AUTHORITY.test(name), 'The name claims to speak for somebody, such as by "official".'],
     [[slug, ...all].some(mixesScripts), 'A word mixes letters of several scripts that look alike.'],
-    [all.some((text) => RECOVERY.test(text)), 'The text offers to recover or unlock an account.'],
-    [
-      all.some((text) => asksForSecret(text, platform)),
-      'The text mentions keys or phrases that callers keep secret.',
-    ],
+    [recovery !== undefined, `${quote(recovery)} offers to recover or unlock an account.`],
+    [asking !== undefined, `${quote(asking)} mentions keys or phrases that callers keep secret.`],
   ]
   return checks.flatMap(([applies, why]) => (applies ? [why] : []))
 }
