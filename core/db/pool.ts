@@ -1,5 +1,4 @@
 import { callbackify } from 'node:util'
-import type { Knex } from 'knex'
 import {
   Client,
   type ClientBase,
@@ -162,9 +161,3 @@ const withoutName = (config: unknown): unknown =>
   typeof config === 'object' && config !== null && 'name' in config && !('submit' in config)
     ? { ...config, name: undefined }
     : config
-
-/** Creates a query builder on `pool`. It needs no cleanup: ending the pool ends it. */
-export async function createKnex(pool: Pool): Promise<Knex> {
-  const { default: knex } = await import('knex') // 360 modules that serving does not need
-  return knex({ client: 'pg', connectionPool: pool } as Knex.Config)
-}

@@ -46,14 +46,11 @@ interface File {
 }
 
 /** Reads the settings. @throws Failure for an invalid file or variable */
-export function readSettings(
-  flags: Flags = {},
-  env: NodeJS.ProcessEnv = process.env,
-  cwd: string = process.cwd(),
-): Settings {
+export function readSettings(flags: Flags): Settings {
+  const { env } = process
   const dir = flags.configDir === undefined ? configDir(env) : resolve(flags.configDir)
   const user = readFile(join(dir, 'config.json'))
-  const project = readFile(join(cwd, PROJECT_FILE))
+  const project = readFile(join(process.cwd(), PROJECT_FILE))
   const named = flags.hub ?? (env['HUB_BASE_URL'] || undefined)
   const hub = named ?? project.hub ?? user.hub
   const own = parsePrice('max_price_usd', env['HUB_MAX_PRICE'] ?? user.max_price_usd)

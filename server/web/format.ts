@@ -16,8 +16,8 @@ export const priceRange = ({ minPrice: low, maxPrice: high, computed }: PriceRan
 export const formatCount = (value: number | bigint): string => value.toLocaleString('en-US')
 
 /** `2 calls`, `1 call` */
-export const pluralize = (value: number | bigint, one: string, many = `${one}s`): string =>
-  `${formatCount(value)} ${value === 1 || value === 1n ? one : many}`
+export const pluralize = (value: number | bigint, one: string): string =>
+  `${formatCount(value)} ${one}${value === 1 || value === 1n ? '' : 's'}`
 
 /** @param value 0 to 100 */
 export const formatPercent = (value: number): string =>

@@ -15,16 +15,15 @@ export interface Column<Row> {
 /**
  * Plain table. Fits a phone with two columns, or a few more if they are numbers.
  * @param label accessible name
- * @param totals rows of the footer, one part per column
  */
 export const table = <Row>(
   label: string,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  totals: readonly (readonly HtmlPart[])[] = [],
 ): Html => html`<div class="table-box narrow" role="region" aria-label="${label}"
-tabindex="0">${tableOf(columns, rows, totals)}</div>`
+tabindex="0">${tableOf(columns, rows)}</div>`
 
+/** @param totals rows of the footer, one part per column */
 const labeledTable =
   (kind: 'cards' | 'cards tiles' | 'ledger') =>
   <Row>(
@@ -55,7 +54,7 @@ type LabeledColumn<Row> = Column<Row> & { readonly label?: Html }
 const tableOf = <Row>(
   columns: readonly LabeledColumn<Row>[],
   rows: readonly Row[],
-  totals: readonly (readonly HtmlPart[])[],
+  totals: readonly (readonly HtmlPart[])[] = [],
 ): Html => {
   const cells = columns.map(({ cell, number, noWrap, label }) => {
     const start = html`<td${label}${number ? NUMBER : noWrap && NO_WRAP}>`

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createKnex, createPool } from '../../../core/db/pool.ts'
+import { createPool } from '../../../core/db/pool.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 describe('createPool', () => {
@@ -103,22 +103,5 @@ describe('createPool', () => {
     const failure = await pool.query('SELECT pg_sleep(5)').catch((error: Error) => error.message)
     expect(failure).to.equal('canceling statement due to statement timeout')
     await pool.end()
-  })
-})
-
-describe('createKnex', () => {
-  it('queries through the pool, with its role and types', async () => {
-    const database = await freshDatabase()
-    const knex = await createKnex(database.pool)
-    const [row] = await knex('ledger.asset').select('code').count().where({ id: 1 }).groupBy('code')
-    expect(row).to.deep.equal({ code: 'USDC', count: 1n })
-    const role = await knex.transaction(async (trx) => {
-      const { rows } = await trx.raw('SELECT current_user AS name')
-      return rows[0].name
-    })
-    expect(role).to.equal('hub_finance')
-    await knex.destroy()
-    expect((await database.pool.query('SELECT 1 AS one')).rows).to.deep.equal([{ one: 1 }])
-    await database.drop()
   })
 })
