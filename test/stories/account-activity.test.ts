@@ -19,15 +19,15 @@ describe('the activity of an account', () => {
   let subKeyId: string
   before(async () => {
     person = await createVisitor(hub(), 'acts@example.test')
-    const made = await person.ask('/v1/keys', { body: { name: 'Main' } })
-    keyId = String(made.body['key_id'])
+    const response = await person.ask('/v1/keys', { body: { name: 'Main' } })
+    keyId = String(response.body['key_id'])
     const sub = { parent: keyId, max_day_microdollars: 5_000_000, services: ['echo'] }
     subKeyId = String((await person.ask('/v1/keys', { body: sub })).body['key_id'])
     await person.ask(`/v1/keys/${subKeyId}`, {
       method: 'PATCH',
       body: { max_day_microdollars: null },
     })
-    const key = String(made.body['api_key'])
+    const key = String(response.body['api_key'])
     await ask(hub().url, `/v1/keys/${subKeyId}/freeze`, { key, body: { reason: 'It spends.' } })
     const url = 'https://hooks.example.com/in?token=opensesame'
     await person.ask('/v1/webhooks', { body: { url, events: ['balance.low'] } })

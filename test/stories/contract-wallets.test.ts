@@ -84,8 +84,8 @@ describe('wallets that are contracts register', () => {
     const { nonce, message } = await challenge()
     const other = await challenge()
     expectProblem(await register(nonce, await signatureOf(other.message)), 401, 'invalid_signature')
-    const made = await register(nonce, await signatureOf(message))
-    expect(made.status, made.text).to.equal(201)
+    const response = await register(nonce, await signatureOf(message))
+    expect(response.status, response.text).to.equal(201)
     const { rows } = await hub().hub.pool.query(
       `SELECT count(DISTINCT p.id)::integer AS principals, count(*)::integer AS keys
        FROM hub.principal p JOIN hub.api_key k ON k.principal = p.id WHERE p.wallet_address = $1`,

@@ -105,12 +105,12 @@ describe('key-to-key transfers', () => {
 
   it('are possible only between main keys of one wallet', async () => {
     const stranger = await register(privateKeyToAccount(generatePrivateKey()))
-    const made = await ask(hub().url, '/v1/keys', { key: one.apiKey, body: {} })
-    const child = String(made.body['key_id'])
+    const response = await ask(hub().url, '/v1/keys', { key: one.apiKey, body: {} })
+    const child = String(response.body['key_id'])
     expectProblem(await request(order(1, one.keyId, stranger.keyId)), 404, 'not_found')
     expectProblem(await request(order(1, stranger.keyId, one.keyId)), 404, 'not_found')
     expectProblem(await request(order(1), stranger.apiKey), 404, 'not_found')
-    expectProblem(await request(order(1), String(made.body['api_key'])), 404, 'not_found')
+    expectProblem(await request(order(1), String(response.body['api_key'])), 404, 'not_found')
     expectProblem(await request(order(1, one.keyId, child)), 422, 'validation_failed')
     expectProblem(await request(order(1, one.keyId, one.keyId)), 422, 'validation_failed')
     for (const amount of [0, -1, 1.5, 9_007_199_254_740_992]) {

@@ -81,9 +81,9 @@ describe('a provider', () => {
   const listOf = ({ body }: ApiResponse) => body['data'] as Json[]
 
   it('has keys that manage services and never spend', async () => {
-    const made = await as(owner.apiKey, '/v1/provider/keys', { body: { name: 'the shop' } })
-    expect([made.status, made.body['role']]).to.deep.equal([201, 'provider'])
-    const key = String(made.body['api_key'])
+    const response = await as(owner.apiKey, '/v1/provider/keys', { body: { name: 'the shop' } })
+    expect([response.status, response.body['role']]).to.deep.equal([201, 'provider'])
+    const key = String(response.body['api_key'])
     const shown = await as(key, ADDRESS)
     expect([shown.status, shown.body['provider_id']]).to.deep.equal([200, 'vendor-co'])
     for (const method of ['GET', 'DELETE']) {
@@ -110,11 +110,11 @@ describe('a provider', () => {
     refused(await as(childKey, '/v1/provider/keys', { body: {} }), 403, 'root_key_required')
     refused(await as(childKey, '/v1/provider/payouts'), 403, 'root_key_required')
     const all = listOf(await as(owner.apiKey, '/v1/keys'))
-    const listed = all.find(({ key_id }) => key_id === made.body['key_id'])
+    const listed = all.find(({ key_id }) => key_id === response.body['key_id'])
     expect(listed).to.include({ role: 'provider', name: 'the shop', balance_microdollars: null })
-    const below = { body: { parent: made.body['key_id'] } }
+    const below = { body: { parent: response.body['key_id'] } }
     refused(await as(owner.apiKey, '/v1/keys', below), 404, 'not_found')
-    const keyPath = `/v1/keys/${String(made.body['key_id'])}`
+    const keyPath = `/v1/keys/${String(response.body['key_id'])}`
     await as(owner.apiKey, keyPath, { method: 'DELETE' })
     hub().advanceCaches(1_000)
     refused(await as(key, ADDRESS), 401, 'revoked_api_key')
@@ -133,8 +133,8 @@ describe('a provider', () => {
     const open = { address: wallet.address, requested_address: next.address, next_address: null }
     expect(requested.body, 'a stolen key alone changes nothing').to.include(open)
     expect(await holding()).to.include({ waits_for: 'minimum' })
-    const taken = await as(owner.apiKey, ADDRESS, { method: 'DELETE' })
-    expect(taken.body).to.include({ ...open, requested_address: null })
+    const response = await as(owner.apiKey, ADDRESS, { method: 'DELETE' })
+    expect(response.body).to.include({ ...open, requested_address: null })
     const { body } = await challenge(next)
     const signature = await next.signMessage({ message: String(body['message']) })
     const stolen = { method: 'PUT', body: { nonce: body['nonce'], signature } }

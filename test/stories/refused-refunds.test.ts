@@ -18,8 +18,12 @@ describe('a lost call whose refund the ledger refuses', () => {
     await recoverCalls(pool, ledger, log) // from now on
     const call = async (key: string) => {
       const headers = { 'idempotency-key': key }
-      const sent = await ask(hub().url, '/proxy/works/large', { key: apiKey, body: {}, headers })
-      return String(sent.headers['x-call-id'])
+      const response = await ask(hub().url, '/proxy/works/large', {
+        key: apiKey,
+        body: {},
+        headers,
+      })
+      return String(response.headers['x-call-id'])
     }
     const calls = [await call('one'), await call('two'), await call('three')]
     for (const id of calls) await loseRecordOf(hub(), id)

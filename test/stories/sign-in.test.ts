@@ -267,11 +267,11 @@ describe('sign-in by email', () => {
        SELECT sha256($1::text::bytea), principal FROM hub.person WHERE email = $2`,
       [token, email],
     )
-    const known = await ask(hub().url, '/v1/account/sign-in', {
+    const response = await ask(hub().url, '/v1/account/sign-in', {
       body: { email },
       headers: { cookie: `hub_device=${token}` },
     })
-    expect(known.status, 'but not a browser that has signed in before').to.equal(202)
+    expect(response.status, 'but not a browser that has signed in before').to.equal(202)
   })
 })
 

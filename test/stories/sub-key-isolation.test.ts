@@ -124,8 +124,8 @@ describe('A210 a sub-key', () => {
       const settled = rows.filter(({ event }) => event === 'call.settled').map(({ id }) => id)
       const names = [...ids].filter(([, id]) => settled.includes(id)).map(([name]) => name)
       for (const [name, id] of ids) {
-        const found = await get(`/v1/calls/${id}`, key)
-        expect(found.status === 200, name).to.equal(names.includes(name))
+        const response = await get(`/v1/calls/${id}`, key)
+        expect(response.status === 200, name).to.equal(names.includes(name))
       }
       return { names, others: rows.some(({ event }) => !event.startsWith('call.')) }
     }

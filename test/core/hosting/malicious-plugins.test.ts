@@ -84,9 +84,9 @@ describe('malicious plugins', function () {
     it('costs nothing whatever it throws (A103) or charges (A104)', async () => {
       const before = await balance(slug)
       const failures = Object.entries(FAILURES)
-      const got = await Promise.all(failures.map(([name]) => responseOf(slug, name)))
+      const responses = await Promise.all(failures.map(([name]) => responseOf(slug, name)))
       for (const [n, [name, [status, code, reason]]] of failures.entries()) {
-        expect(got[n], name).to.include({ status, code, ...(reason && { reason }) })
+        expect(responses[n], name).to.include({ status, code, ...(reason && { reason }) })
       }
       expect(await balance(slug)).to.equal(before)
     })

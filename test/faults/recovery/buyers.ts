@@ -265,9 +265,9 @@ async function pay(
 async function exhaustSubKey(buyer: Buyer, deps: BuyerDeps, n: number): Promise<void> {
   const { clients } = deps
   const body = { max_total_microdollars: CAP_MICROS }
-  const made = await clients.ask({ path: '/v1/keys', body, apiKey: buyer.apiKey, ip: buyer.ip })
-  if (made.status !== 201) return
-  const { api_key: apiKey, key_id: subKeyId } = made.body as { api_key: string; key_id: string }
+  const response = await clients.ask({ path: '/v1/keys', body, apiKey: buyer.apiKey, ip: buyer.ip })
+  if (response.status !== 201) return
+  const { api_key: apiKey, key_id: subKeyId } = response.body as { api_key: string; key_id: string }
   const calls = CAP_MICROS / 1_000 + 1
   for (let m = 0; m < calls; m++) {
     const call = { path: '/proxy/steady/work', body: { n: m }, idempotencyKey: `${n}-${m}` }

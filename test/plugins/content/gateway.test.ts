@@ -170,8 +170,9 @@ describe('pages sold by their owners', () => {
     })
 
     it('A097 leave no state for the next reader', async () => {
-      const seen = [await read(at('/app/state')), await read(at('/app/state'))]
-      for (const { body } of seen) expect(String(body['text'])).to.include('seen before: nothing')
+      const responses = [await read(at('/app/state')), await read(at('/app/state'))]
+      for (const { body } of responses)
+        expect(String(body['text'])).to.include('seen before: nothing')
     })
 
     it('A093 cannot reach the hub’s machine, and are charged', async () => {

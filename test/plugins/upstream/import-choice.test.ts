@@ -143,8 +143,8 @@ describe('an imported API whose schemas have alternatives', () => {
       paths: { '/a/{id}': put(optional), '/b/{id}': put(either), '/c/{id}': put(never) },
     })
     const order = { slug: 'either', openapi, price_microdollars: 500 }
-    const made = await world.send('POST', '/v1/provider/services/import', order)
-    expect(made.status, made.text).to.equal(201)
+    const response = await world.send('POST', '/v1/provider/services/import', order)
+    expect(response.status, response.text).to.equal(201)
     await world.act('either', 'activate', { waive_tests: true })
     for (const path of ['/a/1', '/b/1', '/c/1']) {
       const {

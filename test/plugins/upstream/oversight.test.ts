@@ -96,8 +96,8 @@ describe('the operator of the hub', () => {
     expect((await send('GET', `/v1/provider/services/${slug}`)).status).to.equal(404)
     const other = await world.hub.agent()
     const about = { slug, name: 'New', category: 'data', summary: 'New.', base_url: world.origin }
-    const made = await send('POST', '/v1/provider/services', about, other)
-    expect([made.status, made.body['secrets']], made.text).to.deep.equal([201, []])
+    const response = await send('POST', '/v1/provider/services', about, other)
+    expect([response.status, response.body['secrets']], response.text).to.deep.equal([201, []])
     const kept = await sold()
     const sql = `UPDATE hub.upstream SET state = 'retired' WHERE slug = $1`
     await world.hub.database.admin.query(sql, [kept])

@@ -125,8 +125,8 @@ describe('the upstream credential of an API', () => {
     expect(await state('locked')).to.equal('draft')
     await secret('locked', 'sesame')
     expect((await act('locked', 'activate')).body['state']).to.equal('active')
-    const taken = await secret('locked')
-    expect([taken.status, taken.body['code']]).to.deep.equal([409, 'service_incomplete'])
+    const response = await secret('locked')
+    expect([response.status, response.body['code']]).to.deep.equal([409, 'service_incomplete'])
     expect((await call('locked', '/mine')).status).to.equal(200)
     expect(seen.at(-1)?.url, 'it has it still').to.equal('/mine?k=sesame')
     const moved = { base_url: 'https://api.agenthub-test.com/v1' }

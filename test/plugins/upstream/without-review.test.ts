@@ -36,13 +36,13 @@ describe('without approval by administrators', () => {
     await sell([{}], { name: 'Northwind Rates 10' })
     const other = await world.hub.agent()
     const about = { category: 'data', summary: 'Rates.', base_url: `${world.origin}/base` }
-    const made = await send(
+    const response = await send(
       'POST',
       '/v1/provider/services',
       { slug: 'rates-2', name: 'Rates of the day', ...about },
       other,
     )
-    expect(made.status, made.text).to.equal(201)
+    expect(response.status, response.text).to.equal(201)
     const path = '/v1/provider/services/rates-2'
     await send('PUT', `${path}/endpoints`, { endpoints: [ENDPOINT] }, other)
     const active = await send('POST', `${path}/activate`, WAIVER, other)

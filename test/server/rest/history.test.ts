@@ -141,8 +141,8 @@ describe('history and spending of a key', () => {
   })
 
   it('are grouped by key within a range of days', async () => {
-    const made = await ask(hub().url, '/v1/keys', { key: ada.apiKey, body: {} })
-    const child = { id: String(made.body['key_id']), key: String(made.body['api_key']) }
+    const response = await ask(hub().url, '/v1/keys', { key: ada.apiKey, body: {} })
+    const child = { id: String(response.body['key_id']), key: String(response.body['api_key']) }
     await say()
     await say(child.key)
     await say(child.key)

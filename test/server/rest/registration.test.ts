@@ -151,9 +151,9 @@ describe('registration', () => {
 
   it('binds a challenge to its address', async () => {
     const [ada, bob] = [wallet(), wallet()]
-    const made = await challenge(`?wallet_address=${ada.address}`)
-    expect(String(made.body['message'])).to.include(ada.address)
-    const { nonce, message } = made.body as { nonce: string; message: string }
+    const response = await challenge(`?wallet_address=${ada.address}`)
+    expect(String(response.body['message'])).to.include(ada.address)
+    const { nonce, message } = response.body as { nonce: string; message: string }
     const stolen = { nonce, signature: await bob.signMessage({ message }) }
     refused(await register({ ...stolen, wallet_address: bob.address }), 401, SIGNATURE)
     const own = { nonce, signature: await ada.signMessage({ message }) }

@@ -190,13 +190,13 @@ describe('the audit log', () => {
       expect((await readAudit(hub())).lines, 'after a failure').to.equal(before.lines)
       const order = await action.good()
       const start = await readAudit(hub())
-      const done = await send(route, order)
-      expect(done.status, done.text).to.be.within(200, 299)
+      const response = await send(route, order)
+      expect(response.status, response.text).to.be.within(200, 299)
       const { lines, last } = await readAudit(hub())
       expect(lines, 'after it').to.equal(start.lines + 1)
       expect(last).to.include({ act: action.act, name: admin.wallet, role: 'admin', reason })
       expect(last).to.include({ via: last['via'], network: '127.0.0' })
-      expect(String(last['request'])).to.equal(done.headers['x-request-id'])
+      expect(String(last['request'])).to.equal(response.headers['x-request-id'])
       if (
         order[0] !== '' &&
         action.act !== 'entry.propose' &&

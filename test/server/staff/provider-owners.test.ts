@@ -82,8 +82,8 @@ describe('a plugin provider', () => {
     const eve = await hub().agent()
     const about = { slug: 'eve-1', name: 'E', category: 'data', summary: 'E.' }
     const body = { ...about, base_url: 'https://api.agenthub-test.com' }
-    const made = await as(eve, '/v1/provider/services', { body })
-    const own = String(made.body['provider'])
+    const response = await as(eve, '/v1/provider/services', { body })
+    const own = String(response.body['provider'])
     expectRefused(await assign(own, ada.address), 409, 'owner_not_possible')
     expectRefused(await assign('example', eve.address), 409, 'owner_not_possible')
     const key = await admin.key(hub())

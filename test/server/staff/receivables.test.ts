@@ -117,8 +117,8 @@ describe('the debts of providers', () => {
   it('are recovered from earnings, the oldest first', async () => {
     const second = await refundedAfterPayout()
     await earn()
-    const done = await post('receivables/example/recovery')
-    expect([done.status, done.body['state']], done.text).to.deep.equal([200, 'booked'])
+    const response = await post('receivables/example/recovery')
+    expect([response.status, response.body['state']], response.text).to.deep.equal([200, 'booked'])
     expect(await balance(EARNINGS)).to.equal(0n)
     const found = await read()
     expect((found['data'] as Json[]).map((each) => each['entry_id'])).to.deep.equal([second])

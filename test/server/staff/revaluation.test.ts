@@ -63,8 +63,8 @@ describe('the value of ETH', () => {
     const now = { month: monthName(systemClock.now()) }
     expectRefused(await revalue(usd('2500'), now), 409, 'not_booked')
     expect(await missing()).to.deep.equal(['revalued'])
-    const made = await revalue(usd('2500'))
-    expect(made.status, made.text).to.equal(201)
+    const response = await revalue(usd('2500'))
+    expect(response.status, response.text).to.equal(201)
     expect(await missing()).to.deep.equal([])
     // 0.05 ETH came in, gas of 0.01 ETH had cost 30 USD: at 2,500 the rest is worth 100.
     const amounts = ['-100', '125', '0', '5', '0'].map(signed)

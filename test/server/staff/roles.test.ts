@@ -41,8 +41,8 @@ describe('staff', () => {
   })
 
   it('can use their main keys, but not sub-keys', async () => {
-    const made = await fay.ask('/v1/keys', { body: {} })
-    const own = String(made.body['api_key'])
+    const response = await fay.ask('/v1/keys', { body: {} })
+    const own = String(response.body['api_key'])
     expect((await ask(hub().url, '/v1/finance/trial-balance', { key: own })).status).to.equal(200)
     const child = await ask(hub().url, '/v1/keys', { key: own, body: {} })
     const below = String(child.body['api_key'])
@@ -139,12 +139,12 @@ describe('staff', () => {
     const say = () => ask(hub().url, '/proxy/echo/say', { key: ada.apiKey, body: { words: 'hi' } })
     const listed = async () => {
       const all = dataOf(await ask(hub().url, '/v1/services?limit=100'))
-      const found = await ask(hub().url, '/v1/search', {
+      const response = await ask(hub().url, '/v1/search', {
         key: ada.apiKey,
         body: { query: 'echo', type: 'native' },
       })
       const has = (rows: Json[]) => rows.some(({ slug }) => slug === 'echo')
-      return [has(all), has(dataOf(found))]
+      return [has(all), has(dataOf(response))]
     }
     const act = (kind: string, id: string, what: string) =>
       ann.ask(`/v1/admin/${kind}/${id}/${what}`, { body: { reason } })

@@ -39,12 +39,11 @@ describe('many small deposits of strangers', () => {
     expect([large?.['amount_microdollars'], more]).to.deep.equal([1_000_001, []])
     expect(dataOf(await fay.ask(`${path}only`))).to.have.length(100)
     expect(await open()).to.include({ deposits: 1_001 })
-    const done = await resolve()
-    expect([done.status, done.body['state'], done.body['deposits']], done.text).to.deep.equal([
-      200,
-      'booked',
-      1_000,
-    ])
+    const response = await resolve()
+    expect(
+      [response.status, response.body['state'], response.body['deposits']],
+      response.text,
+    ).to.deep.equal([200, 'booked', 1_000])
     expect(await open()).to.include({ deposits: 1, amount_microdollars: 5 })
     expect((await resolve()).body['deposits']).to.equal(1)
     expectRefused(await resolve(), 404, 'not_found')

@@ -35,8 +35,8 @@ describe('roles with a waiting time', () => {
     expectRefused(await fay.ask('/v1/finance/trial-balance'), 403, 'finance_only')
     expectRefused(await confirm(key, granted), 403, 'second_person_required')
     expect((await readAudit(hub())).last).to.include({ act: 'act.refuse' })
-    const done = await confirm(await second.key(hub()), granted)
-    expect(done.body, done.text).to.include({ confirmed_by: second.wallet })
+    const response = await confirm(await second.key(hub()), granted)
+    expect(response.body, response.text).to.include({ confirmed_by: second.wallet })
     expect((await readAudit(hub())).last).to.include({ act: 'role.confirm', subject: fay.email })
     expect((await fay.ask('/v1/finance/trial-balance')).status).to.equal(200)
     const order = { debit: 'expenses:free-tier', credit: 'equity:opening', amount: 5, reason }

@@ -100,8 +100,8 @@ describe('pages of the hub', () => {
     const { headers } = await ask(hub().url, '/proxy/analysis/sentiment', { body: review, key })
     const call = String(headers['x-call-id'])
     await eventually(async () => {
-      const found = await open(`/go?q=${call}`, { cookie: ada.cookie })
-      return found.headers['location'] === `/account/calls/${call}`
+      const response = await open(`/go?q=${call}`, { cookie: ada.cookie })
+      return response.headers['location'] === `/account/calls/${call}`
     })
     const { text } = await open(`/go?q=${call}`, { cookie: bob.cookie })
     expect(text).to.include('Go to').and.not.to.include(`/calls/${call}`)

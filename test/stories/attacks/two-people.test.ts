@@ -202,11 +202,11 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect([proposed.status, proposed.body['state']]).to.deep.equal([202, 'proposed'])
     const [open] = dataOf(await gus.ask('/v1/finance/proposals?state=open&kind=provider'))
     expectRefused(await confirm(gus, open!['id']), 403, 'admin_only')
-    const done = await ask(hub().url, `/v1/finance/proposals/${String(open!['id'])}/confirm`, {
+    const response = await ask(hub().url, `/v1/finance/proposals/${String(open!['id'])}/confirm`, {
       key: await admin.key(hub()),
       body: { reason },
     })
-    expect(done.body['state'], done.text).to.equal('booked')
+    expect(response.body['state'], response.text).to.equal('booked')
     const services = dataOf(await ann.ask('/v1/admin/services?slug=echo'))
     expect(services[0]).to.include({ owner: bob.address.toLowerCase() })
   })

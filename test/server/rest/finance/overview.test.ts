@@ -46,8 +46,8 @@ describe('finance routes', () => {
   }
 
   it('reject a sub-key of an administrator', async () => {
-    const made = await ask(hub().url, '/v1/keys', { key: await admin.key(hub()), body: {} })
-    const key = String(made.body['api_key'])
+    const response = await ask(hub().url, '/v1/keys', { key: await admin.key(hub()), body: {} })
+    const key = String(response.body['api_key'])
     const { body } = await ask(hub().url, '/v1/finance/outgoing', { key })
     expect(body).to.include({ status: 403, code: 'finance_only' })
   })

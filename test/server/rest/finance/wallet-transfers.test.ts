@@ -59,14 +59,14 @@ describe('a transfer between platform wallets', () => {
     const [unknown] = await exceptions()
     expect(unknown, 'before it is booked').to.have.property('amount_microdollars')
     const before = await readAudit(hub())
-    const made = await book(tx)
-    expect(made.status, made.text).to.equal(201)
-    const [entry] = made.body['entries'] as Json[]
+    const response = await book(tx)
+    expect(response.status, response.text).to.equal(201)
+    const [entry] = response.body['entries'] as Json[]
     const moved = { from: SPEND, to: TREASURY, amount: 900_000, asset: 'USDC' }
     expect(entry).to.deep.include(moved)
     const again = await Promise.all([book(tx), book(tx.toUpperCase().replace('0X', '0x') as Hex)])
     for (const each of again) {
-      expect([each.status, each.body], each.text).to.deep.equal([200, made.body])
+      expect([each.status, each.body], each.text).to.deep.equal([200, response.body])
     }
     const { lines, last } = await readAudit(hub())
     expect(lines).to.equal(before.lines + 1)
@@ -149,9 +149,9 @@ describe('a transfer between platform wallets', () => {
     expect(await foresee(), 'again').to.deep.include({ status: 200, body: foreseen.body })
     expect((await readAudit(hub())).lines).to.equal(before.lines)
     expect((await admin.ask(hub(), 'journal?event=wallet.moved')).text).not.to.include(tx)
-    const made = await book(tx)
-    expect(made.body).to.deep.equal({ ...foreseen.body, booked: true })
-    expect((await foresee()).body).to.deep.equal(made.body)
+    const response = await book(tx)
+    expect(response.body).to.deep.equal({ ...foreseen.body, booked: true })
+    expect((await foresee()).body).to.deep.equal(response.body)
 
     const gift = await pay(3_700_000_000n)
     const guess = (await admin.ask(hub(), `transfers/${gift}`)).body
@@ -170,8 +170,8 @@ describe('a transfer between platform wallets', () => {
     it(`is in the ${format} export of the journal`, async () => {
       const { treasury, spend } = money()
       const tx = await send(spend.address, treasury, 77n)
-      const made = await book(tx)
-      const [{ entry_id: id }] = made.body['entries'] as [Json]
+      const response = await book(tx)
+      const [{ entry_id: id }] = response.body['entries'] as [Json]
       const text = await exported(format)
       const own = text.split(format === 'csv' ? /\r\n/ : /\n\n/)
       const found = own.filter((part) => part.includes(String(id))).join('\n')
