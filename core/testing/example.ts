@@ -1,8 +1,8 @@
-import { hasType, isJsonObject } from '../json.ts'
+import { hasType, isJsonObject, type JsonObject, objectMember } from '../json.ts'
 
 interface JsonSchema {
   readonly $ref?: string
-  readonly $defs?: Definitions
+  readonly $defs?: JsonObject
   readonly type?: string | readonly string[]
   readonly examples?: readonly unknown[]
   readonly default?: unknown
@@ -21,8 +21,6 @@ interface JsonSchema {
   readonly required?: readonly string[]
 }
 
-type Definitions = Readonly<Record<string, JsonSchema>>
-
 const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
   uri: 'https://example.com/',
   date: '2026-11-21',
@@ -32,7 +30,7 @@ const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
 /** Caps of examples, whatever the schema requires. */
 const STRING_LENGTH_MAX = 10_000
 const ITEMS_MAX = 100
-/** Nesting, and schemas read, of one example: variants may multiply. */
+/** Nesting, and schemas read, of one example: variants and references may multiply. */
 const DEPTH_MAX = 8
 const STEPS_MAX = 1_000
 
@@ -45,16 +43,16 @@ interface Making {
   readonly fills: boolean
   readonly depth: number
   readonly steps: { left: number }
-  readonly definitions: Definitions
+  readonly definitions: JsonObject
 }
 
-const newMaking = ({ $defs = {} }: JsonSchema, name: string, fills: boolean): Making => ({
+const newMaking = (schema: object, name: string, fills: boolean): Making => ({
   room: ITEMS_MAX,
   name,
   fills,
   depth: 0,
   steps: { left: STEPS_MAX },
-  definitions: $defs,
+  definitions: objectMember(schema as JsonObject, '$defs'),
 })
 
 /** Returns an example of an input that a JSON Schema describes; an empty object without one. */
@@ -75,7 +73,7 @@ export const sampleOf = (schema: unknown): unknown =>
 function make(given: JsonSchema, making: Making): unknown {
   const nothing = making.fills ? null : undefined
   if (making.depth > DEPTH_MAX || --making.steps.left < 0) return nothing
-  const { oneOf, anyOf, ...schema } = resolveParts(given, making.definitions)
+  const { oneOf, anyOf, ...schema } = resolveParts(given, making.definitions, making.steps)
   const declared = declaredValue(schema)
   if (declared !== undefined) return declared
   for (const variant of listOf(oneOf ?? anyOf)) {
@@ -111,14 +109,16 @@ function make(given: JsonSchema, making: Making): unknown {
  */
 export function resolveParts(
   given: unknown,
-  definitions: Definitions = {},
+  definitions: JsonObject = {},
+  steps = { left: STEPS_MAX },
   depth = 0,
 ): Omit<JsonSchema, '$ref' | 'allOf'> {
   const { $ref, allOf, ...own }: JsonSchema = isJsonObject(given) ? given : {}
+  if ($ref === undefined && allOf === undefined) return own
+  if (depth > DEPTH_MAX || --steps.left < 0) return own
   const target = definitions[String($ref).replace('#/$defs/', '')]
-  if (depth > DEPTH_MAX || ($ref === undefined && allOf === undefined)) return own
   const parts = [target ?? {}, ...listOf(allOf)].map((part) =>
-    resolveParts(part, definitions, depth + 1),
+    resolveParts(part, definitions, steps, depth + 1),
   )
   return [own, ...parts].reduce((whole, part) => ({
     ...part,
@@ -138,11 +138,11 @@ function declaredValue({ examples, const: only, ...schema }: JsonSchema): unknow
   const { type, enum: choices, default: usual } = schema
   const isPossible = (value: unknown): boolean =>
     value !== undefined && hasType(type, value) && isChoice(choices, value)
-  return [examples?.[0], only, usual, choices?.[0]].find(isPossible)
+  return [listOf(examples)[0], only, usual, listOf(choices)[0]].find(isPossible)
 }
 
-const isChoice = (choices: readonly unknown[] | undefined, value: unknown): boolean =>
-  typeof value === 'object' || (choices?.includes(value) ?? true)
+const isChoice = (choices: unknown, value: unknown): boolean =>
+  typeof value === 'object' || !Array.isArray(choices) || choices.includes(value)
 
 const typeOf = ({ type, properties, items }: JsonSchema): string | undefined =>
   [type ?? []].flat().find((each) => each !== 'null') ??
@@ -167,13 +167,16 @@ function makeList({ minItems = 0, items = {} }: JsonSchema, making: Making): unk
 /** Returns the required members of an input of which its schema has no sample. */
 export function membersWithoutSample(schema: unknown): readonly string[] {
   if (!isJsonObject(schema)) return []
-  const { $defs } = schema as JsonSchema
+  const $defs = objectMember(schema, '$defs')
   const { properties, required } = resolveParts(schema, $defs)
   return listOf(required).filter((name) => sampleOf({ ...properties?.[name], $defs }) === undefined)
 }
 
-function makeObject({ properties = {}, required }: JsonSchema, making: Making): unknown {
-  const names = listOf(required)
+function makeObject(schema: JsonSchema, making: Making): unknown {
+  const properties: JsonSchema['properties'] = isJsonObject(schema.properties)
+    ? schema.properties
+    : {}
+  const names = listOf(schema.required)
   const inside = { ...making, room: making.room / names.length, depth: making.depth + 1 }
   const members = names.map((name) => {
     return [name, make(properties[name] ?? {}, { ...inside, name })] as const

@@ -34,7 +34,7 @@ export function inputFieldsOf(schema: unknown): readonly InputField[] {
     return [{ member: null, schema: whole, isRequired: true, kind: 'json' }]
   }
   const names: readonly unknown[] = Array.isArray(required) ? required : []
-  const definitions = objectMember(whole, '$defs') as Readonly<Record<string, JsonObject>>
+  const definitions = objectMember(whole, '$defs')
   return Object.entries(properties)
     .map(([member, each]) => {
       const own = { ...resolveParts(each, definitions), $defs: definitions }

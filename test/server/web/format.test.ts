@@ -5,6 +5,12 @@ import { alignedFormatter } from '../../../server/web/format.ts'
 import { fieldList } from '../../../server/web/schema-fields.ts'
 import { shortHash, timeAgo } from '../../../server/web/table.ts'
 
+/** Keywords of JSON Schema that examples are made of. */
+const KEYWORDS = (
+  '$ref $defs type examples default enum const allOf anyOf oneOf format minLength maxLength ' +
+  'minimum minItems items properties required'
+).split(' ')
+
 describe('formats of pages', () => {
   it('amounts of a column are aligned at the decimal point without rounding', () => {
     const amounts = fc.array(fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n }), { minLength: 1 })
@@ -76,6 +82,23 @@ describe('formats of pages', () => {
     for (const schema of [...odd, nested]) {
       expect(() => exampleOf({ type: 'object', ...schema } as object)).not.to.throw()
     }
+    const keyword = fc.constantFrom(...KEYWORDS)
+    const type = fc.constantFrom('object', 'array', 'string', 'integer')
+    const wild = fc.tuple(type, fc.dictionary(keyword, fc.jsonValue()))
+    fc.assert(
+      fc.property(wild, ([of, rest]) => {
+        const schema = { type: of, required: ['a'], properties: { a: rest }, ...rest }
+        for (const read of [exampleOf, sampleOf, membersWithoutSample]) read(schema)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('an example of a schema whose references multiply takes no longer than others', () => {
+    const again = { allOf: Array.from({ length: 500 }, () => ({ $ref: '#/$defs/again' })) }
+    const start = performance.now()
+    exampleOf({ $ref: '#/$defs/again', $defs: { again } })
+    expect(performance.now() - start).to.be.below(5_000) // all of them: hours
   })
 
   it('a hash is shortened for the eye alone, and copied as a whole', () => {
