@@ -7,7 +7,8 @@ const LINE_MAX = 100
 
 const NOTICES: readonly RegExp[] = [
   /^\W*(?:http )?(?:error |status )?404(?: error)?\W*$/,
-  /\b404\b.{0,20}\b(?:not found|page|error)\b/,
+  /\b404\b.{0,20}\b(?:not found|error)\b/,
+  /^\W*(?:error )?404 page\b/,
   /^\W*not found\W*$/,
 ]
 const SUBJECT = /\b(?:page|url|address|article|document)\b/

@@ -190,7 +190,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 function assertDelivered(status: number, headers: Headers): void {
   if (status >= 200 && status < 300) return
   if (status === 404 || status === 410) {
-    throw missing(`it answered ${status}`)
+    throw missingPage(`it answered ${status}`)
   }
   const after = retryAfterSeconds(headers)
   throw new Failure(502, 'content_unavailable', `The site answered ${status}.`, {
@@ -199,8 +199,11 @@ function assertDelivered(status: number, headers: Headers): void {
   })
 }
 
-/** @param beforeScripts true if a browser may find a page in place of the notice */
-const missing = (why: string, beforeScripts = false): Refusal | Failure =>
+/**
+ * Error for a page that the site does not have.
+ * @param beforeScripts true if a browser may find a page in place of the notice
+ */
+const missingPage = (why: string, beforeScripts = false): Refusal | Failure =>
   beforeScripts
     ? new Failure(502, 'content_empty', 'There is no page before scripts have run.')
     : new Refusal('page_not_found', `The site has no such page: ${why}.`)
@@ -261,7 +264,8 @@ async function articleOf(
       const detail = 'The site asks for a sign-in instead of showing the page.'
       throw new Failure(502, 'content_unavailable', detail)
     }
-    if (isMissingPageNotice(article)) throw missing('it says so, with status 200', beforeScripts)
+    if (isMissingPageNotice(article))
+      throw missingPage('it says so, with status 200', beforeScripts)
     if (article.text.trim() !== '') return { ...article, url: page.url }
   } catch (error) {
     if (error instanceof ExtractionError) throw new Failure(502, error.code, error.message)

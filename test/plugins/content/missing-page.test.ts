@@ -14,6 +14,7 @@ describe('a notice that a page is missing', () => {
     'Error 404',
     '404 Not Found',
     '404: This page could not be found.',
+    '404 Page – Harbor news',
     'Page not found – Harbor news',
     'Oops! That page can’t be found.',
     "Sorry, this page doesn't exist",
@@ -31,6 +32,7 @@ describe('a notice that a page is missing', () => {
 
   const others = [
     '404 Park Avenue, third floor',
+    'Peugeot 404: the page of its owners',
     'Treasure not found after a century',
     'A page of history',
     'The cup that was found',
