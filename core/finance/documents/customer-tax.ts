@@ -17,10 +17,12 @@ const OUTSIDE_EU: Tax = {
 /**
  * Tax of what a platform in the EU sells to a customer. A business with a VAT identifier of another
  * EU country owes the tax itself; outside the EU there is none. For all others, and for platforms
- * that are not in the EU or state no standard rate, the tax of the platform applies.
+ * that are not in the EU or state no standard rate, the tax of the platform applies. Monaco counts
+ * as France (Article 7 of Directive 2006/112/EC).
  */
 export async function taxOfCustomer(tax: Tax, supplier: Party, customer: Party): Promise<Tax> {
-  const { country, tax_id } = customer
+  const { tax_id } = customer
+  const country = customer.country === 'MC' ? 'FR' : customer.country
   if (tax.category !== 'S' || !isEuCountry(supplier.country) || country === supplier.country) {
     return tax
   }

@@ -138,6 +138,11 @@ describe('an electronic invoice', function () {
           expect(Number(total('PrepaidAmount')), 'paid').to.be.closeTo(paid / 10_000, 0.5)
           const categories = new Set(subtotal('TaxCategory/ID'))
           expect(categories.has('O') && categories.size > 1, 'BR-O-11').to.equal(false)
+          const percents = subtotal('TaxCategory/Percent')
+          expect(percents === undefined, 'BR-O-05').to.equal(categories.has('O'))
+          const reasons = subtotal('TaxCategory/TaxExemptionReason') ?? []
+          const exempt = [...categories].filter((each) => each !== 'S' && each !== 'Z')
+          expect(reasons, 'BR-AE-10, BR-E-10, BR-O-10').to.have.length(exempt.length)
           const vatIds = ['Supplier', 'Customer'].flatMap(
             (role) => texts.get(`Accounting${role}Party/Party/PartyTaxScheme/CompanyID`) ?? [],
           )

@@ -40,6 +40,8 @@ describe('documents of a platform in the EU', () => {
       ['DE', null, 'S', 19],
       ['DE', 'FR40303265045', 'S', 19],
       ['PL', 'PL8567346215', 'S', 19],
+      ['MC', 'FR40303265045', 'AE', 0],
+      ['MC', null, 'S', 19],
       ['US', '12-3456789', 'O', 0],
     ] as const) {
       const { callId: id = '' } = await client.call('echo', '/say', { words: 'hi' })
