@@ -52,8 +52,8 @@ describe('a missing proof of a domain', () => {
     expect(await checkAfter(30)).to.deep.equal([])
     const { state, proof } = await stateOf(mine['domain_id'])
     expect(state).to.equal('verified')
-    const [told, ...others] = await emitted()
-    expect([told?.type, others]).to.deep.equal(['domain.proof_missing', []])
+    const [notice, ...others] = await emitted()
+    expect([notice?.type, others]).to.deep.equal(['domain.proof_missing', []])
     const { expires_at: end } = proof as Record<string, string>
     expect(Date.parse(end!), 'says until when').to.be.within(
       Date.now() + 5.9 * 3_600_000,
