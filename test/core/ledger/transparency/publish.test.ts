@@ -44,7 +44,7 @@ describe('the published Merkle trees', function () {
     await verifySince(database.pool, { key })
   }
 
-  async function publish(...args: string[]): Promise<readonly [code: number, said: string]> {
+  async function publish(...args: string[]): Promise<readonly [code: number, output: string]> {
     let output = ''
     const write = (text: string): void => void (output += text)
     const command = ['publish', folder, ...args]
