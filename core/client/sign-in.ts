@@ -27,10 +27,10 @@ export async function createSignInHeader(
   if (info.domain !== url.host || new URL(info.uri).host !== url.host) {
     throw new Error('The challenge names another host, so it was not signed.')
   }
-  const asked = maximumOf(info.statement)
-  if (asked === undefined || asked > maximum) {
-    const allowed = `The challenge allows ${asked === undefined ? 'any price' : dollars(asked)}`
-    throw new Error(`${allowed}, more than ${dollars(maximum)} USD, so it was not signed.`)
+  const allowed = maximumOf(info.statement)
+  if (allowed === undefined || allowed > maximum) {
+    const limit = `The challenge allows ${allowed === undefined ? 'any price' : dollars(allowed)}`
+    throw new Error(`${limit}, more than ${dollars(maximum)} USD, so it was not signed.`)
   }
   const chain = supportedChains.find(({ chainId }) => chainId === USDC_BASE.network)
   if (!chain) throw new Error('The challenge is for another chain, so it was not signed.')

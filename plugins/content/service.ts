@@ -32,7 +32,7 @@ export const gatewayOf = (deps: ServiceDeps, domain: SellingDomain): AnyService 
         price: {
           max: domain.maxPrice,
           min: domain.minPrice,
-          of: (asked, agent) => quotePage(deps, forAgent(domain, agent), asked),
+          of: (request, agent) => quotePage(deps, forAgent(domain, agent), request),
         },
         input: schemas.inputOf(domain.example),
         output: schemas.output,
@@ -43,7 +43,7 @@ export const gatewayOf = (deps: ServiceDeps, domain: SellingDomain): AnyService 
         summary: `Up to ${URLS_MAX} pages of ${domain.host}; only delivered ones are charged.`,
         price: {
           max: micros(domain.maxPrice * BigInt(URLS_MAX)),
-          of: (asked, agent) => quoteBatch(deps, forAgent(domain, agent), asked),
+          of: (request, agent) => quoteBatch(deps, forAgent(domain, agent), request),
         },
         input: schemas.batchInputOf(domain.example),
         output: schemas.batchOutput,

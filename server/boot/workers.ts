@@ -122,16 +122,18 @@ class WorkerPool implements Servers {
   async #fork(): Promise<number> {
     const { worker, missed } = forkWorker()
     const { port, lease } = await new Promise<ReadyMessage>((resolve, reject) => {
-      worker.on('message', (said: WorkerMessage) => {
-        if (said.hub === 'hello') void this.#sendSandboxPlace(worker)
-        else if (said.hub === 'opened') void this.#letListen(worker)
-        else if (said.hub === 'counted?') void this.#sendMetrics(worker, said.question)
-        else if (said.hub === 'failing') this.#replaceFailing(worker, said.origin)
-        else if (said.hub === 'ready') {
+      worker.on('message', (message: WorkerMessage) => {
+        if (message.hub === 'hello') void this.#sendSandboxPlace(worker)
+        else if (message.hub === 'opened') void this.#letListen(worker)
+        else if (message.hub === 'counted?') void this.#sendMetrics(worker, message.question)
+        else if (message.hub === 'failing') this.#replaceFailing(worker, message.origin)
+        else if (message.hub === 'ready') {
           this.#listening.add(worker)
-          resolve(said)
-        } else if (said.hub === 'failed') {
-          reject(said.misconfigured ? new ConfigError(said.message) : new Error(said.message))
+          resolve(message)
+        } else if (message.hub === 'failed') {
+          reject(
+            message.misconfigured ? new ConfigError(message.message) : new Error(message.message),
+          )
         }
       })
       worker.once('exit', (code, signal) => {
@@ -247,9 +249,9 @@ class FirstProcess {
     })
   }
 
-  send(said: WorkerMessage): Promise<void> {
+  send(message: WorkerMessage): Promise<void> {
     return new Promise((resolve) => {
-      if (process.connected) process.send?.(said, () => resolve())
+      if (process.connected) process.send?.(message, () => resolve())
       else resolve()
     })
   }

@@ -79,9 +79,11 @@ export function toFailure(error: unknown): Failure | undefined {
     typeof body[name] === 'string' ? body[name] : undefined
   const advice = text('advice')
   const detail = text('detail') === advice ? undefined : text('detail')
-  const said = detail ?? (text('title') ? `${text('title')}.` : `The hub responded with ${status}.`)
+  const summary =
+    detail ?? (text('title') ? `${text('title')}.` : `The hub responded with ${status}.`)
   const reason = text('reason')
-  const message = reason === undefined || said.includes(reason) ? said : `${said} (${reason})`
+  const message =
+    reason === undefined || summary.includes(reason) ? summary : `${summary} (${reason})`
   const isShown = advice !== undefined && /^See (?:reason|detail)\b/.test(advice)
   const hint = HINTS[code] ?? (isShown ? undefined : advice)
   const details = { ...body, ...(charged > 0n && { charged_microdollars: Number(charged) }) }

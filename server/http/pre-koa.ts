@@ -25,17 +25,17 @@ export const preKoaHandler =
   (
     handles: (path: string) => boolean,
     observers: Observers,
-    serve: (asked: PreKoaExchange, answer: ResponseWriter) => Promise<void>,
+    serve: (exchange: PreKoaExchange, answer: ResponseWriter) => Promise<void>,
   ): PreKoaHandler =>
   (req, res, koa) => {
     const path = pathWithoutQuery(req, koa)
     if (path === undefined || !handles(path)) return undefined
-    const asked: PreKoaExchange = { req, res, state: {}, koa, path }
-    startTrace(observers, asked)
-    assignRequestId(asked)
-    const answer = new ResponseWriter(asked, observers)
-    answer.setHeaders(correlationHeaders(asked))
-    return serve(asked, answer).catch((error: unknown) => {
+    const exchange: PreKoaExchange = { req, res, state: {}, koa, path }
+    startTrace(observers, exchange)
+    assignRequestId(exchange)
+    const answer = new ResponseWriter(exchange, observers)
+    answer.setHeaders(correlationHeaders(exchange))
+    return serve(exchange, answer).catch((error: unknown) => {
       logFailure(observers.log, 'error', { err: error }, 'unexpected error of the server')
       res.destroy()
     })

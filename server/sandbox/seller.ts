@@ -53,8 +53,8 @@ export async function startSeller(options: SellerOptions): Promise<Seller> {
     if (route === undefined) return
     const payee = isAddress(String(ctx.query['pay_to'])) ? (ctx.query['pay_to'] as Hex) : payTo
     const sale: Sale = { ctx, offers: selling(payee), route, payTo: payee, runAfterResponse: later }
-    const asked = String(ctx.query['fault'] ?? options.fault ?? '')
-    await (isFault(asked) ? injectFault(asked, sale) : sell(sale))
+    const fault = String(ctx.query['fault'] ?? options.fault ?? '')
+    await (isFault(fault) ? injectFault(fault, sale) : sell(sale))
   })
   const server = app.listen(port, '127.0.0.1')
   await once(server, 'listening')

@@ -43,7 +43,7 @@ class ForkedLog extends Error {
 export async function cosignHeads(deps: CosignDeps): Promise<void> {
   const signed = await findSignedTree(deps.pool, HEADS)
   if (!signed) return
-  const asked = deps.witnesses.map(async (witness) => {
+  const requests = deps.witnesses.map(async (witness) => {
     const component = `witness ${witness.key.name}`
     try {
       await cosign(deps, witness, signed)
@@ -55,7 +55,7 @@ export async function cosignHeads(deps: CosignDeps): Promise<void> {
       } else logFailure(deps.log, 'warn', about, 'failed to get a cosignature; trying again')
     }
   })
-  await Promise.all(asked)
+  await Promise.all(requests)
 }
 
 async function cosign(deps: CosignDeps, witness: Witness, signed: SignedTree): Promise<void> {

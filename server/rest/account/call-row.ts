@@ -123,10 +123,10 @@ export interface CallKey {
  */
 export async function findCall(pool: Pool, key: CallKey, id: string): Promise<CallRow | undefined> {
   const { keyId, credits, visibleKeys, wallet } = key
-  const asked = [id, keyId, visibleKeys ?? null, wallet ?? null]
+  const values = [id, keyId, visibleKeys ?? null, wallet ?? null]
   const [steps, { rows }] = await Promise.all([
     findSteps(pool, credits, id),
-    pool.query<CallQueryRow>(FIND_RECORD, asked),
+    pool.query<CallQueryRow>(FIND_RECORD, values),
   ])
   const row = rows[0]!
   const known = await combine(pool, key, row, steps)

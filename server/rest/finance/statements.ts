@@ -53,8 +53,8 @@ export const statementRoutes = ({ pool }: { readonly pool: Pool }): readonly Any
     faults: ['not_found'],
     handle: async ({ params, query, url }) => {
       const [at] = readCursor(query.cursor, z.tuple([z.string().max(100)])) ?? []
-      const asked = { ...dayRange(query), after: at && parsePointCursor(at), limit: query.limit }
-      return showStatement(await findStatement(pool, params.account, asked), url)
+      const range = { ...dayRange(query), after: at && parsePointCursor(at), limit: query.limit }
+      return showStatement(await findStatement(pool, params.account, range), url)
     },
   }),
   route('GET /v1/finance/accounts/{account}/statement.csv', {

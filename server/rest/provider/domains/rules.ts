@@ -197,13 +197,13 @@ const trialRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
 
 /** @throws Fault `validation_failed` */
 function toPageRule(rule: z.infer<typeof RuleField>, index: number): PageRule {
-  const { path, action, price_microdollars: asked, cached_price_microdollars: cached } = rule
+  const { path, action, price_microdollars: amount, cached_price_microdollars: cached } = rule
   const allow = action === 'sell'
-  if (allow && asked === undefined) throw invalid(index, 'price_microdollars', 'is required')
-  if (cached !== undefined && cached > (asked ?? 0)) {
+  if (allow && amount === undefined) throw invalid(index, 'price_microdollars', 'is required')
+  if (cached !== undefined && cached > (amount ?? 0)) {
     throw invalid(index, 'cached_price_microdollars', 'must not exceed the price')
   }
-  const price = micros(BigInt(asked ?? 0))
+  const price = micros(BigInt(amount ?? 0))
   return {
     pattern: decodePattern(path, index),
     agents: [...new Set(rule.agents)].sort(),

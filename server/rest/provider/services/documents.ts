@@ -57,8 +57,8 @@ export function documentsFrom(deps: ServiceDeps, first: string): FetchDocuments 
   return async (urls, signal) => {
     const texts: (string | undefined)[] = []
     for (let i = 0; i < urls.length; i += CONCURRENCY) {
-      const asked = urls.slice(i, i + CONCURRENCY)
-      texts.push(...(await Promise.all(asked.map((url) => fetchOne(url, signal)))))
+      const group = urls.slice(i, i + CONCURRENCY)
+      texts.push(...(await Promise.all(group.map((url) => fetchOne(url, signal)))))
     }
     return texts
   }
