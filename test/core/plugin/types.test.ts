@@ -17,7 +17,9 @@ describe('the plugin API', () => {
       'Unresolved',
       'defineService',
       'micros',
+      'retryAfterSeconds',
       's',
+      'singular',
       'unitPrice',
       'usd',
     ])

@@ -54,8 +54,8 @@ describe('an endpoint with a form body', () => {
     form.set('title', 'a "b"')
     form.set('point', '{"x":1,"y":2}')
     form.set('file', new Blob([new Uint8Array([65, 66, 67])]), 'abc.bin')
-    const { status, text } = await post(slug, form)
-    expect(status, await text()).to.equal(200)
+    const response = await post(slug, form)
+    expect(response.status, await response.text()).to.equal(200)
     const { body, headers } = seen.at(-1)!
     expect(headers['content-type']).to.match(/^multipart\/form-data; boundary=/)
     expect(body).to.include('\r\n\r\na "b"\r\n').and.to.include('\r\n\r\nABC\r\n')
