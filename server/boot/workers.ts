@@ -131,9 +131,7 @@ class WorkerPool implements Servers {
           this.#listening.add(worker)
           resolve(message)
         } else if (message.hub === 'failed') {
-          reject(
-            message.misconfigured ? new ConfigError(message.message) : new Error(message.message),
-          )
+          reject(new (message.misconfigured ? ConfigError : Error)(message.message))
         }
       })
       worker.once('exit', (code, signal) => {
