@@ -5,7 +5,7 @@ import { uuidv7 } from '../ids.ts'
 import { readBalances } from '../ledger/account-balances.ts'
 import { ledgerInTransaction, type PostingLedger } from '../ledger/in-transaction.ts'
 import { readHeads } from '../ledger/shards.ts'
-import type { Mail, MailRequest } from '../mail/queue.ts'
+import type { Mail } from '../mail/queue.ts'
 import { creditsExpiringMail } from '../mail/templates.ts'
 import { dollars, json, micros } from '../money.ts'
 import { mailOwner } from '../providers/notify-owner.ts'
@@ -182,7 +182,8 @@ async function lapse(
 /** Composes the email of a notice; undefined if the notice has ended. */
 export async function composeExpiryMail(
   pool: Pool,
-  { recipient, subject }: Pick<MailRequest, 'recipient' | 'subject'>,
+  recipient: string,
+  subject: string,
   baseUrl: string,
 ): Promise<Mail | undefined> {
   const { rows } = await pool.query<{ amount: bigint; due: Date }>(

@@ -21,11 +21,11 @@ interface JsonSchema {
   readonly required?: readonly string[]
 }
 
-const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
-  uri: 'https://example.com/',
-  date: '2026-11-21',
-  'date-time': '2026-11-21T12:00:00Z',
-}
+const FORMAT_EXAMPLES: ReadonlyMap<unknown, string> = new Map([
+  ['uri', 'https://example.com/'],
+  ['date', '2026-11-21'],
+  ['date-time', '2026-11-21T12:00:00Z'],
+])
 
 /** Caps of examples, whatever the schema requires. */
 const STRING_LENGTH_MAX = 10_000
@@ -85,7 +85,7 @@ function make(given: JsonSchema, making: Making): unknown {
   switch (typeOf(schema)) {
     case 'string':
       return (
-        FORMAT_EXAMPLES[schema.format ?? ''] ??
+        FORMAT_EXAMPLES.get(schema.format) ??
         (making.fills ? placeholder(schema, making) : undefined)
       )
     case 'number':

@@ -8,16 +8,37 @@ import { composeRateMail } from '../../core/finance/rate-requests.ts'
 import type { CredentialGate } from '../../core/identity/credential-gate.ts'
 import { LINK_SECONDS, MagicLinks } from '../../core/identity/magic-link.ts'
 import type { Log } from '../../core/log.ts'
-import type { MailSender } from '../../core/mail/queue.ts'
+import type { Mail, MailRequest, MailSender } from '../../core/mail/queue.ts'
 import { signInMail } from '../../core/mail/templates.ts'
 import { folderTransport, smtpTransport } from '../../core/mail/transports.ts'
-import { composePayoutMail } from '../../core/providers/payout-mails.ts'
+import {
+  composePayoutAddressMail,
+  composePayoutSentMail,
+} from '../../core/providers/payout-mails.ts'
 import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import { composeLowBalanceMail } from '../../core/usage/low-balance-mail.ts'
 import { CONFIRM_PATH } from '../web/pages/sign-in.ts'
 
 /** Folder in the data directory for emails of a sandbox without a mail server. */
 const OUTBOX = 'outbox'
+
+type Composer = (
+  pool: Pool,
+  recipient: string,
+  subject: string,
+  baseUrl: string,
+) => Promise<Mail | undefined>
+
+/** Composers of mails about a subject; they return undefined if the mail is outdated. */
+const COMPOSERS: Readonly<Record<Exclude<MailRequest['template'], 'sign-in'>, Composer>> = {
+  'payout-sent': composePayoutSentMail,
+  'payout-address': composePayoutAddressMail,
+  'credits-expiring': composeExpiryMail,
+  'rate-decided': composeRateMail,
+  incident: composeIncidentMail,
+  'low-balance': composeLowBalanceMail,
+  'domain-proof': composeDomainProofMail,
+}
 
 /** Returns true if people can sign in by email; a sandbox writes emails to a folder. */
 export const canMail = (sandbox: boolean, mail: Config['mail']): boolean =>
@@ -50,16 +71,7 @@ export function openMailing(options: {
   return {
     transport,
     async compose({ template, recipient, subject }) {
-      if (template === 'credits-expiring')
-        return composeExpiryMail(pool, { recipient, subject }, baseUrl())
-      if (template === 'incident') return composeIncidentMail(pool, recipient, subject, baseUrl())
-      if (template === 'low-balance')
-        return composeLowBalanceMail(pool, recipient, subject, baseUrl())
-      if (template === 'domain-proof')
-        return composeDomainProofMail(pool, recipient, subject, baseUrl())
-      if (template === 'rate-decided') return composeRateMail(pool, recipient, subject, baseUrl())
-      if (template !== 'sign-in')
-        return composePayoutMail(pool, template, recipient, subject, baseUrl())
+      if (template !== 'sign-in') return COMPOSERS[template](pool, recipient, subject, baseUrl())
       const token = await links.tokenFor(subject)
       if (token === undefined) return undefined
       const link = new URL(CONFIRM_PATH, baseUrl())

@@ -5,7 +5,7 @@ import { emitToOwner, mailOwner } from '../../providers/notify-owner.ts'
 import { proofExpiry } from './proof-times.ts'
 import { DOMAIN_COLUMNS, type Domain } from './store.ts'
 
-/** Tells the owner that the proof is missing, or that the domain is no longer sold. */
+/** Notifies the owner that the proof is missing, or that the domain is no longer sold. */
 export async function notifyMissingProof(client: PoolClient, domain: Domain): Promise<void> {
   const { id, host, owner, state } = domain
   const data = { domain_id: id, domain: host }

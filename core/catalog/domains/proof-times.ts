@@ -3,7 +3,7 @@ import type { Domain } from './store.ts'
 /** A proof is rechecked after a day; a missing one every hour. */
 export const RECHECK_HOURS = 24
 export const RETRY_HOURS = 1
-/** Age of the proof at which its owner is told that it is missing. */
+/** Age of a missing proof at which its owner is notified. */
 export const NOTICE_HOURS = 36
 /** A proof expires at this age, but not before its owner had time to act on the notice. */
 export const EXPIRY_HOURS = 72

@@ -122,7 +122,7 @@ function slugCandidates(host: string): readonly string[] {
 }
 
 /**
- * Rechecks the proofs that are due. The owner is told of a missing one, which expires three days
+ * Rechecks the proofs that are due. Notifies the owner of a missing one, which expires three days
  * after it was last seen; the pages are then not sold until the domain is verified again.
  * @returns slugs that are no longer sold
  */

@@ -30,7 +30,7 @@ export interface Domain {
   readonly createdAt: Date
   readonly provenAt: Date | null
   readonly nextCheckAt: Date | null
-  /** Time at which the owner was told that the proof is missing; null if it is not. */
+  /** Time at which the owner was notified that the proof is missing; null if it is not. */
   readonly noticedAt: Date | null
 }
 

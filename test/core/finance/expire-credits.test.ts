@@ -86,8 +86,9 @@ describe('credits that expire', () => {
     expect(await run()).to.deep.equal({ noticed: 0, ended: 0 })
     const [notice] = await noticeOf(id)
     expect(notice).to.include({ amount: 100n, lapsed: null })
-    const request = { recipient: 'ada@acme.example', subject: notice!.id }
-    const mail = await composeExpiryMail(database.pool, request, 'https://hub.example')
+    const compose = () =>
+      composeExpiryMail(database.pool, 'ada@acme.example', notice!.id, 'https://hub.example')
+    const mail = await compose()
     expect(mail?.subject).to.equal('$0.0001 of your credits at hub.example will expire')
     await buy(two!, 30n)
     const order = { from: one!, to: two!, amount: micros(50n) }
@@ -104,9 +105,7 @@ describe('credits that expire', () => {
     expect(await noticeOf(id)).to.deep.include({ ...notice, lapsed: 80n })
     await ledger.release(hold)
     expect(await balances(accounts), 'reserved credits return').to.deep.equal([20n, 30n])
-    expect(await composeExpiryMail(database.pool, request, 'https://hub.example')).to.equal(
-      undefined,
-    )
+    expect(await compose()).to.equal(undefined)
   })
 
   it('do not lapse without a due notice, or beyond it', async () => {

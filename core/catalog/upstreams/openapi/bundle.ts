@@ -1,6 +1,6 @@
 import { type JsonObject, objectMember } from '../../../json.ts'
 import { parseDocument } from './parse.ts'
-import { pointerParts } from './refs.ts'
+import { DOCUMENTS_MAX, pointerParts } from './refs.ts'
 
 /** Fetches documents until the signal aborts; undefined for one that is not available. */
 export type FetchDocuments = (
@@ -8,8 +8,6 @@ export type FetchDocuments = (
   signal?: AbortSignal,
 ) => Promise<readonly (string | undefined)[]>
 
-/** Maximum number of other documents. */
-const DOCUMENTS_MAX = 1_000
 /** Member of the root under which other documents are placed. */
 const PLACE = 'documents'
 

@@ -7,6 +7,8 @@ export interface Gap {
   readonly what: string
 }
 
+/** Maximum number of other documents that references name. */
+export const DOCUMENTS_MAX = 1_000
 const HOPS_MAX = 20
 const GAPS_MAX = 200
 /** Characters of a gap's location and text, which repeat parts of the document. */
@@ -45,7 +47,8 @@ export class RefResolver {
         at,
         `the other document of a $ref is not available: ${ref}. ` +
           'Bundle the documents into one, or import by a url below which it can be fetched; ' +
-          'at most 1,000 are: if there are more, select operations with "only"',
+          `at most ${DOCUMENTS_MAX.toLocaleString('en-US')} are: ` +
+          'if there are more, select operations with "only"',
       )
     if (ref !== '#' && !ref.startsWith('#/'))
       return this.addGap(at, `a $ref to an anchor is not supported, only to a path: ${ref}`)
