@@ -173,8 +173,7 @@ function acceptTerms(
     offers.requirements({ ...terms, upfront: isUpfront })
   const matching = (isUpfront: boolean) => offers.match(requirementOf(isUpfront), payment)
   const accepting = (requirement: AcceptedTerms['requirement'], isExact: boolean) => {
-    const { maxTimeoutSeconds, extra } = requirement
-    const accepted = { ...payment.accepted, maxTimeoutSeconds, extra }
+    const accepted = requirement as Payment['accepted']
     return { payment: { ...payment, x402Version: 2 as const, accepted }, requirement, isExact }
   }
   const exact = matching(upfront)

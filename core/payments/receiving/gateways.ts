@@ -10,7 +10,10 @@ import type { Payment } from './payment.ts'
 /** Verifies and settles payments on one network. */
 interface Gateway {
   readonly network: Network
-  /** Returns the requirement that a payment of version 2 accepted, unchanged. */
+  /**
+   * Returns the requirement that a payment of version 2 accepted, unchanged but for the case of
+   * addresses, which is only a checksum (EIP-55).
+   */
   match(ours: PaymentRequirements[], payment: Payment): PaymentRequirements | undefined
   /**
    * Returns the reason for an invalid payment, else undefined.
@@ -56,7 +59,8 @@ function createGateway({ network }: Asset, facilitator: Facilitator): Gateway {
   const chosen = () => facilitator.batched ?? oneByOne
   return {
     network,
-    match: (ours, payment) => server.findMatchingRequirements(ours, payment),
+    match: (ours, payment) =>
+      ours.find((one) => server.findMatchingRequirements([one], respell(payment, one))),
     async verify(payment, requirement) {
       const component = componentOn('facilitator', network)
       return verifyWith(chosen(), payment, requirement).catch((cause: unknown) => {
@@ -67,6 +71,30 @@ function createGateway({ network }: Asset, facilitator: Facilitator): Gateway {
     settle: (...args) => chosen().settle(...args),
     verifiesLocally: facilitator.batched !== undefined,
     prepare: (...args) => facilitator.batched?.prepare?.(...args),
+  }
+}
+
+/** Returns the payment with the addresses of its terms in the letter case of the requirement. */
+function respell(payment: Payment, { asset, payTo, extra }: PaymentRequirements): Payment {
+  const { accepted } = payment
+  const same = <Value>(theirs: Value, ours: unknown) =>
+    typeof ours === 'string' && String(theirs).toLowerCase() === ours.toLowerCase()
+      ? (ours as Value)
+      : theirs
+  const { facilitatorAddress } = accepted.extra
+  return {
+    ...payment,
+    accepted: {
+      ...accepted,
+      asset: same(accepted.asset, asset),
+      payTo: same(accepted.payTo, payTo),
+      extra: {
+        ...accepted.extra,
+        ...(facilitatorAddress !== undefined && {
+          facilitatorAddress: same(facilitatorAddress, extra['facilitatorAddress']),
+        }),
+      },
+    },
   }
 }
 

@@ -7,6 +7,8 @@ import { mppReceiptOf } from './mpp-receipt.ts'
 
 /** Members in `_meta` of x402 over MCP: they carry what HTTP carries in headers. */
 const MCP_PAYMENT = 'x402/payment'
+/** Name in the package `x402-mcp`, which sends the header of version 1. */
+const MCP_PAYMENT_V1 = 'x402.payment'
 const MCP_RECEIPT = 'x402/payment-response'
 const MCP_SIGN_IN = 'x402/sign-in-with-x'
 
@@ -35,14 +37,15 @@ export function withChallenge<Result extends object>(result: Result, header: str
 }
 
 /**
- * Returns the payment of a tool call as HTTP has it in a header; undefined if absent.
+ * Returns the payment of a tool call, an object or a header, as HTTP has it in a header; undefined
+ * if absent.
  * @throws Fault `duplicate_header` for payments by both protocols
  */
 export function paymentHeaderOf(meta: JsonObject | undefined): string | undefined {
-  const payment = meta?.[MCP_PAYMENT]
+  const payment = meta?.[MCP_PAYMENT] ?? meta?.[MCP_PAYMENT_V1]
   const credential = meta?.[MPP_CREDENTIAL]
   if (credential === undefined) {
-    if (payment === undefined) return undefined
+    if (payment === undefined || typeof payment === 'string') return payment
     return encodePaymentSignatureHeader(payment as PaymentPayload)
   }
   if (payment !== undefined)

@@ -144,6 +144,25 @@ describe('a paid tool', () => {
     expect(work.done).to.equal(1)
   })
 
+  it('accepts the header of x402 version 1 in _meta["x402.payment"], as x402-mcp sends it', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
+    const poor = await hub().agent()
+    const { structuredContent: required } = await call(WORK, undefined, poor)
+    const header = Buffer.from(JSON.stringify(required)).toString('base64')
+    const offered = { status: 402, headers: { 'payment-required': header }, body: {}, text: '' }
+    const signed = await payFor(account, 'mcp://tool', offered)
+    const { payload } = JSON.parse(Buffer.from(signed, 'base64').toString())
+    const payment = { x402Version: 1, scheme: 'exact', network: 'base', payload }
+    const meta = { 'x402.payment': Buffer.from(JSON.stringify(payment)).toString('base64') }
+    expect((await call(WORK, meta, poor)).data).to.include({
+      charged_usd: '0.001',
+      paid_from: 'x402',
+    })
+    expect((await call(WORK, meta, poor)).data).to.include({ charged_usd: '0.00', replayed: true })
+    expect(work.done).to.equal(1)
+  })
+
   it('reports an invalid payment, and charges nothing', async () => {
     const poor = await hub().agent()
     for (const payment of ['text', {}, [], { x402Version: 2, payload: {} }, 'x'.repeat(40_000)]) {

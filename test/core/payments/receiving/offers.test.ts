@@ -3,6 +3,7 @@ import { x402ResourceServer } from '@x402/core/server'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { expect } from 'chai'
 import { privateKeyToAccount } from 'viem/accounts'
+import type { Hex } from '../../../../core/payments/chain/asset.ts'
 import {
   BadPayment,
   paymentKey,
@@ -165,6 +166,18 @@ describe('x402 offers', () => {
     )
     payment.accepted.amount = '1'
     expect(offers.match(requirement, payment)).to.equal(undefined)
+  })
+  it('matches terms whose addresses are in another letter case, and no other address', async () => {
+    const { offers } = stack
+    const { payment, requirement } = await prepare()
+    const { accepted } = payment
+    const matchesWith = (terms: Partial<typeof accepted>) =>
+      offers.match(requirement, { ...payment, accepted: { ...accepted, ...terms } })
+    const asset = accepted.asset.toLowerCase() as Hex
+    const payTo = `0x${accepted.payTo.slice(2).toUpperCase()}` as const
+    expect(matchesWith({ asset, payTo })).to.equal(requirement)
+    expect(matchesWith({ asset: payTo, payTo })).to.equal(undefined)
+    expect(matchesWith({ asset, payTo: asset })).to.equal(undefined)
   })
 
   describe('verifying and settling', () => {
