@@ -3,8 +3,11 @@
  * or reorder what is shown (Unicode TR 36 and TR 39).
  */
 
-/** Characters that nobody sees: controls, formats, ignorables, private use and blank letters. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Default_Ignorable_Code_Point}\u2800]/u
+/**
+ * Characters that nobody sees: controls, formats, ignorables, private use, blank letters, and
+ * noncharacters, two of which XML cannot express.
+ */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Default_Ignorable_Code_Point}\p{NChar}\u2800]/u
 const INVISIBLE_GLOBAL = new RegExp(INVISIBLE, 'gu')
 
 /** Letters and marks of scripts whose spelling needs joiners: Arabic, Indic and a few others. */
@@ -65,6 +68,23 @@ export function cleanText(value: unknown, max: number): string {
         .slice(0, max - 1)
         .replace(/[\uD800-\uDBFF]$/, '')
         .trimEnd()}…`
+}
+
+/** Tags of HTML; those of the group stand within words. */
+const TAG = new RegExp(
+  '</?(?:(a|b|code|em|font|i|s|small|span|strong|sub|sup|u)|blockquote|br|div|h[1-6]|hr|img|li|' +
+    'ol|p|pre|table|tbody|td|th|thead|tr|ul)(?:\\s[^<>]*)?/?>',
+  'gi',
+)
+
+/** Cleans text like `cleanText`, without the tags of HTML, which Markdown may have. */
+export function cleanMarkup(value: unknown, max: number): string {
+  if (typeof value !== 'string' || !value.includes('<')) return cleanText(value, max)
+  const start = value.slice(0, max * 16)
+  return cleanText(
+    start.replace(TAG, (_, inline: string | undefined) => (inline === undefined ? ' ' : '')),
+    max,
+  )
 }
 
 /** Applies `change` to every string of a JSON value, names of members included. */

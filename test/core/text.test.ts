@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { cleanText, visibleJson, visibleText } from '../../core/text.ts'
+import { cleanMarkup, cleanText, visibleJson, visibleText } from '../../core/text.ts'
 
 describe('text of strangers', () => {
   const HIDDEN: Readonly<Record<string, string>> = {
@@ -16,6 +16,7 @@ describe('text of strangers', () => {
     'joiners outside of words that need them': '\u200c\u200d\u200d',
     'grapheme joiner': '\u034f',
     'blank letters': '\u115f\u3164\uffa0\u2800',
+    noncharacters: '\ufffe\uffff\ufdd0',
     'private use': '\ue000\u{f0000}',
     'annotation anchors': '\ufff9\ufffb',
     'musical and shorthand controls': '\u{1d173}\u{1bca0}',
@@ -46,6 +47,14 @@ describe('text of strangers', () => {
     expect(visibleText(`Z${'\u0301'.repeat(40)}algo`)).to.equal(`Z${'\u0301'.repeat(4)}algo`)
     expect(visibleText('a\tb\nc\u0007d\u2028e')).to.equal('a\tb\nc d e')
     expect(cleanText(' a\tb\n\nc\u0007d ', 100)).to.equal('a b c d')
+  })
+
+  it('loses the tags of HTML if it may be Markdown, but no other angle brackets', () => {
+    const html = '<p>Returns <b class="x">new</b>\nitems.</p><br/>See <a href="/d">docs</a>.'
+    expect(cleanMarkup(html, 100)).to.equal('Returns new items. See docs.')
+    expect(cleanMarkup(`${'<br>'.repeat(300)}Text`, 100)).to.equal('Text')
+    const types = 'A List<String> of <id> where 1 < 2 and <base64>'
+    expect(cleanMarkup(types, 100)).to.equal(types)
   })
 
   it('is cleaned in names and values of JSON, at any depth', () => {

@@ -2,7 +2,7 @@ import type { Invoice } from '@e-invoice-eu/core'
 import { dayName } from '../../clock.ts'
 import { Fault } from '../../errors.ts'
 import { decimal } from '../../money.ts'
-import { visibleText } from '../../text.ts'
+import { visibleJson } from '../../text.ts'
 import type { DocumentLine, IssuedDocument, Party, Tax } from './document.ts'
 import { isVatId } from './party.ts'
 
@@ -26,7 +26,9 @@ export async function toUbl(document: IssuedDocument): Promise<string> {
   const { InvoiceService } = await import('@e-invoice-eu/core') // large, and rarely needed
   const logger = { log: ignore, warn: ignore, error: ignore }
   const service = new InvoiceService(logger)
-  const invoice = { 'ubl:Invoice': toInvoice(document) }
+  // XML cannot express most controls and two noncharacters.
+  const content = visibleJson(document.content)
+  const invoice = { 'ubl:Invoice': toInvoice({ ...document, content }) }
   return String(await service.generate(invoice, { format: 'UBL', lang: 'en', noWarnings: true }))
 }
 
@@ -65,16 +67,9 @@ function toInvoice({ kind, number, issuedAt, content }: IssuedDocument): Ubl {
   } as unknown as Ubl // validated by the schema of the library
 }
 
-/** Removes characters that XML cannot express: controls and two noncharacters. */
-const xmlText = (text: string): string =>
-  visibleText(text).replaceAll('\ufffe', '').replaceAll('\uffff', '')
-
 /** A party without VAT identifier if nothing is taxed (BR-O-02 to BR-O-04). */
 const toParty = (party: Party, isTaxed: boolean) => {
-  const { email, country, tax_id } = party
-  const [name, address, registration] = [party.legal_name, party.address, party.registration].map(
-    (text) => text && xmlText(text),
-  )
+  const { legal_name: name, email, address, country, registration, tax_id } = party
   return {
     'cbc:EndpointID': email,
     'cbc:EndpointID@schemeID': 'EM',

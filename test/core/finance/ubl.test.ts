@@ -170,11 +170,16 @@ describe('an electronic invoice', function () {
     for (const id of ['DE', 'de123', '12-345', 'XX123', null]) expect(isVatId(id)).to.equal(false)
   })
 
-  it('is well-formed for names with characters that XML cannot express', async () => {
-    const customer = { ...CUSTOMER, legal_name: 'A\u0001d\u000ba <&>', address: '\ufffe1\ud800' }
-    const texts = readXml(await toUbl(documentOf([lineOf(100, taxOf('S'))], { customer })))
-    const name = texts.get('AccountingCustomerParty/Party/PartyLegalEntity/RegistrationName')
+  it('is well-formed for details with characters that XML cannot express', async () => {
+    const names = { legal_name: 'A\u0001d\u000ba <&>', address: '\ufffe1\ud800' }
+    const customer = { ...CUSTOMER, ...names, registration: '2\uffff', tax_id: 'US3\ufffe\uffff' }
+    const xml = await toUbl(documentOf([lineOf(100, taxOf('S'))], { customer }))
+    expect(xml).to.not.match(/[\0-\x08\v\f\x0e-\x1f\ufffe\uffff]/)
+    const texts = readXml(xml)
+    const party = 'AccountingCustomerParty/Party'
+    const name = texts.get(`${party}/PartyLegalEntity/RegistrationName`)
     expect(name).to.deep.equal(['A d a <&>'])
+    expect(texts.get(`${party}/PartyTaxScheme/CompanyID`)).to.deep.equal(['US3'])
   })
 
   it('is refused if it states tax without a VAT identifier of the supplier', async () => {
