@@ -37,6 +37,17 @@ describe('an OpenAPI document of an unusual form', () => {
     }
   })
 
+  it('may have HTML in its texts, whose tags are not shown', () => {
+    const get = { summary: 'Returns <code>Map<K></code><br>of all.', responses: {} }
+    const info = { title: '<b>Maps</b>', description: '<p>All</p><p>maps</p>' }
+    const api = read(JSON.stringify({ openapi: '3.1.0', info, paths: { '/a': { get } } }))
+    expect([api.title, api.summary, api.endpoints[0]?.summary]).to.deep.equal([
+      'Maps',
+      'All maps',
+      'Returns Map<K> of all.',
+    ])
+  })
+
   it('is one YAML document', () => {
     expect(() => read(`openapi: 3.0.0\npaths:\n  ${PATHS}---\nopenapi: 3.0.0\n`)).to.throw(
       'The text has several YAML documents. Send one.',

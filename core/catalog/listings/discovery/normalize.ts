@@ -1,6 +1,6 @@
 import type { TargetRules } from '../../../egress/target.ts'
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
-import { cleanText } from '../../../text.ts'
+import { cleanMarkup, cleanText } from '../../../text.ts'
 import { imitatesPlatform } from '../../review/impersonation.ts'
 import type { Reason } from '../reasons.ts'
 import type { ListingCandidate, ListingMethod } from '../store.ts'
@@ -59,9 +59,9 @@ export function listingCandidate(
   resource: ResourceDescription,
 ): ListingCandidate {
   const { hostname } = new URL(url)
-  const given = cleanText(resource.name, 100)
+  const given = cleanMarkup(resource.name, 100)
   const name = given || nameOfUrl(url)
-  const description = cleanText(resource.description, 1_000)
+  const description = cleanMarkup(resource.description, 1_000)
   const tags = cleanTags(resource.tags)
   const category = cleanText(resource.category, 40)
   return {

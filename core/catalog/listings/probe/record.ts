@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../../db/transaction.ts'
 import { json } from '../../../money.ts'
-import { cleanText } from '../../../text.ts'
+import { cleanMarkup } from '../../../text.ts'
 import { emit } from '../../../webhooks/events.ts'
 import { imitatesPlatform, reservedNames } from '../../review/impersonation.ts'
 import { storable } from '../discovery/clean-text.ts'
@@ -136,7 +136,7 @@ async function applyOffer(
   offers: ListingCandidate['offers'],
   resource: ResourceDescription = {},
 ): Promise<void> {
-  const texts = [cleanText(resource.name, 100), cleanText(resource.description, 1_000)] as const
+  const texts = [cleanMarkup(resource.name, 100), cleanMarkup(resource.description, 1_000)] as const
   const isReserved = texts[0] !== '' && (await reservedNames(client, [texts[0]])).size > 0
   const [name, description] = imitatesPlatform(...texts) ? ['', ''] : texts
   const [{ scheme, network, asset, payTo, price, payable }] = offers

@@ -1,6 +1,6 @@
 import { isJsonObject, objectMember } from '../../../json.ts'
 import { type Micros, usd } from '../../../money.ts'
-import { cleanText } from '../../../text.ts'
+import { cleanMarkup } from '../../../text.ts'
 import { DEADLINE_SECONDS } from '../../services/deadline.ts'
 import { HUB_STATUSES } from '../../services/hub-statuses.ts'
 import { pathIssue } from '../../services/paths.ts'
@@ -45,7 +45,7 @@ export function proposeEndpoint(
     method,
     path,
     upstreamPath: path,
-    summary: cleanText(text, SUMMARY_MAX) || `${method} ${path}`,
+    summary: cleanMarkup(text, SUMMARY_MAX) || `${method} ${path}`,
     input: {
       type: 'object',
       ...body.constraints,

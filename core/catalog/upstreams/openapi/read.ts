@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
-import { cleanText } from '../../../text.ts'
+import { cleanMarkup } from '../../../text.ts'
 import type { EndpointInfo } from '../store.ts'
 import { isSelected, type OperationChoice, operationChoices } from './choice.ts'
 import type { EndpointLimits, Operation } from './document.ts'
@@ -149,7 +149,7 @@ const leftOutNotice = (leftOut: number, choices: readonly OperationChoice[]): st
     .join(', ')
 
 const shortText = (value: unknown, max: number): string | undefined =>
-  cleanText(value, max) || undefined
+  cleanMarkup(value, max) || undefined
 
 function* readOperations(root: JsonObject, refs: RefResolver): Generator<Operation> {
   const paths = objectMember(root, 'paths')
