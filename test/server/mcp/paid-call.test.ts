@@ -144,7 +144,7 @@ describe('a paid tool', () => {
     expect(work.done).to.equal(1)
   })
 
-  it('accepts the header of x402 version 1 in _meta["x402.payment"], as x402-mcp sends it', async () => {
+  it('accepts _meta["x402.payment"] with a header of version 1, as x402-mcp sends it', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
     const poor = await hub().agent()
