@@ -6,8 +6,11 @@ import { metaOf, type Request } from './message.ts'
 export type Era = 'modern' | 'legacy'
 
 const MODERN = '2026-07-28'
-/** Newest first: the first is offered to clients that request another version. */
-export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+/**
+ * Newest first: the first is offered to clients that request another version. The first clients
+ * with this transport requested the version before it, whose messages are the same.
+ */
+export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 export const SUPPORTED: readonly string[] = [MODERN, ...LEGACY]
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion'

@@ -220,6 +220,7 @@ describe('POST /mcp', () => {
     it('negotiates its version, or the newest legacy version', async () => {
       const preflight = { capabilities: {}, clientInfo: { name: 'test', version: '1' } }
       const versions = {
+        '2024-11-05': '2024-11-05',
         '2025-03-26': '2025-03-26',
         '2025-06-18': '2025-06-18',
         [MODERN]: '2025-11-25',
@@ -233,7 +234,7 @@ describe('POST /mcp', () => {
 
     it('may omit the version header, but may not send an unknown version', async () => {
       expect(await legacy(hub(), 'ping', undefined, { key })).to.include({ status: 200 })
-      for (const version of ['2025-11-25', '2025-06-18', '2025-03-26']) {
+      for (const version of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
         const headers = { 'mcp-protocol-version': version }
         expect(await legacy(hub(), 'ping', undefined, { key, headers })).to.include({ status: 200 })
       }
@@ -249,7 +250,7 @@ describe('POST /mcp', () => {
       const response = await modern(hub(), 'server/discover', {}, { key })
       expect(response.body['result']).to.deep.include({
         resultType: 'complete',
-        supportedVersions: [MODERN, '2025-11-25', '2025-06-18', '2025-03-26'],
+        supportedVersions: [MODERN, '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
         capabilities: { tools: {} },
         cacheScope: 'public',
       })
