@@ -42,10 +42,13 @@ export const csvLine = (values: readonly string[]): string => `${values.map(csvC
 
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9:._-]*$/
 
+/** Start of a formula; some spreadsheets read fullwidth signs as well. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
+
 /** Quotes a cell. Prefixes text that a spreadsheet would run as a formula with an apostrophe. */
 function csvCell(value: string): string {
   if (PLAIN.test(value)) return value
-  const formula = /^[=+\-@\t\r]/.test(value) && !/^[+-]?\d+(?:\.\d+)?$/.test(value)
+  const formula = FORMULA.test(value) && !/^[+-]?\d+(?:\.\d+)?$/.test(value)
   const text = formula ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

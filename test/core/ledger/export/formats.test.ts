@@ -209,7 +209,19 @@ describe('exports of the ledger', () => {
   it('quote cells as in RFC 4180, and neutralize formulas', () => {
     const line = csvLine(['a,b', 'say "x"', 'two\r\nlines', '', 'plain'])
     expect(line).to.equal('"a,b","say ""x""","two\r\nlines",,plain\r\n')
-    const formulas = ['=1+1', '+cmd', '-2+3', '@SUM(A1)', '\tx', '\rx']
+    const formulas = [
+      '=1+1',
+      '+cmd',
+      '-2+3',
+      '@SUM(A1)',
+      '\tx',
+      '\rx',
+      '\n=1',
+      '＝1',
+      '＋1',
+      '－1',
+      '＠A1',
+    ]
     expect(formulas.map((cell) => csvLine([cell, '']).replaceAll('"', ''))).to.deep.equal(
       formulas.map((cell) => `'${cell},\r\n`),
     )
