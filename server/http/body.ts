@@ -5,6 +5,10 @@ import { readSingleHeader } from './exchange.ts'
 
 /** Maximum body size: 50 KB of text with every character escaped, and some room. */
 export const BODY_BYTES_MAX = 512 * 1_024
+/** Declared size up to which a body that is too large is read before it is refused. */
+const DROPPED_BYTES_MAX = 16 * 1_048_576
+/** Maximum time to read a body that is too large. */
+const DROP_MS = 5_000
 const DEPTH_MAX = 64
 /** Maximum members of all objects of a body: the names of larger ones take long to sort. */
 export const MEMBERS_MAX = 10_000
@@ -34,22 +38,37 @@ export function readUnencoded(request: IncomingMessage): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') throw new Fault('unsupported_content_encoding')
   const declared = Number(request.headers['content-length'] ?? 0)
-  if (declared > BODY_BYTES_MAX) throw tooLarge(declared)
-  return readBytes(request)
+  if (declared > DROPPED_BYTES_MAX) throw tooLarge(declared)
+  return readBytes(request, declared)
 }
 
-/** Collects the chunks of a request by events, which is much faster than async iteration. */
-function readBytes(request: IncomingMessage): Promise<Buffer> {
+/**
+ * Collects the chunks of a request by events, which is much faster than async iteration. A body
+ * that is too large is read and dropped for a while before it is refused: many clients and proxies
+ * read the response only after they have sent all, and lose it if the connection closes before.
+ */
+function readBytes(request: IncomingMessage, declared: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let size = 0
+  let isTooLarge = false
+  const refuse = (): void => reject(tooLarge(Math.max(size, declared)))
+  const drop = (): void => {
+    isTooLarge = true
+    setTimeout(refuse, DROP_MS).unref()
+  }
+  if (declared > BODY_BYTES_MAX) drop()
   request.on('data', (chunk: Buffer) => {
     size += chunk.length
+    if (isTooLarge) return
     if (size <= BODY_BYTES_MAX) chunks.push(chunk)
-    else reject(tooLarge(size)) // read on and drop: many clients listen only after sending all
+    else drop()
   })
   // Not `once`, which would wrap and remove the listeners of events that come once anyway.
-  request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+  request.on('end', () => {
+    if (isTooLarge) refuse()
+    else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+  })
   request.on('error', (cause) => reject(new Fault('caller_gone', undefined, { cause })))
   if (request.destroyed) reject(new Fault('caller_gone'))
   return promise

@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import { sleep } from '../../../core/clock.ts'
 import { BODY_BYTES_MAX, CONTAINERS_MAX, MEMBERS_MAX, readJson } from '../../../server/http/body.ts'
 import { problem, toFault } from '../../../server/http/problem.ts'
 import { type Answer, type Listening, listen, send } from '../http.ts'
@@ -67,6 +70,30 @@ describe('a request body', () => {
       expect(status).to.equal(413)
       expect(json).to.include({ code: 'body_too_large', limit_bytes: BODY_BYTES_MAX })
     })
+
+    for (const [what, framing, end] of [
+      ['declared', 'Content-Length: 4194304', ''],
+      ['chunked', 'Transfer-Encoding: chunked', '\r\n0\r\n\r\n'],
+    ]) {
+      it(`above which a ${what} one is answered to a client that sends all first`, async () => {
+        const half = 'x'.repeat(2_097_152)
+        const socket = connect(server.port, '127.0.0.1').pause()
+        let received = ''
+        const ended = once(socket, 'close')
+        socket.write(
+          `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`,
+        )
+        socket.write(end === '' ? half : `400000\r\n${half}`)
+        await sleep(500) // a server that answered now would close the connection
+        await new Promise((resolve) => socket.write(half + end, resolve))
+        await sleep(100)
+        socket.on('data', (bytes: Buffer) => (received += bytes)).resume()
+        await ended
+        expect(received)
+          .to.match(/^HTTP\/1\.1 413 /)
+          .and.include('"code":"body_too_large"')
+      })
+    }
   })
 
   describe('is not unpacked', () => {
