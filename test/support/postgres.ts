@@ -44,8 +44,8 @@ export const TEST_CLUSTER = process.env['HUB_CLUSTER'] === 'citus' ? 'citus' : u
 export const CLUSTERS_FOLDER = 'HUB_TEST_CLUSTERS'
 
 const TEMPLATE = 'template_hub'
-/** Maximum time for an ended connection to disappear; shorter than a pool's idle timeout. */
-const LEAK_MS = 5_000
+/** Maximum time for an ended connection to disappear; shorter than the idle timeout of a pool. */
+const LEAK_MS = 9_000
 
 let running: Promise<Running> | undefined
 let template: Promise<void> | undefined

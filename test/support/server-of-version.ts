@@ -18,6 +18,11 @@ const REPOSITORY = dirname(dirname(import.meta.dirname))
 const PASSWORD = 'a-password-of-a-test'
 const READY = 'database system is ready to accept connections'
 const POLL_MS = 10
+/** Time in which the last output of a process arrives after its exit. */
+const TAIL_MS = 50
+/** Output of a server whose port another process took first. */
+const PORT_TAKEN = /could not bind/
+const STARTS_MAX = 5
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
@@ -91,13 +96,18 @@ export async function startServerOf(
     options,
   )
   if ((await initdb.exited) !== 0) throw new Error(`initdb failed: ${initdb.tail()}`)
-  const port = await freePort()
   const more = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const args = ['-D', cluster, '-p', String(port), ...SETTINGS, ...more]
-  const server = startManagedProcess(programs.postgres, args, options)
-  await waitUntilReady(server)
-  const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`
-  return { url, stop: () => server.stop() }
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    const args = ['-D', cluster, '-p', String(port), ...SETTINGS, ...more]
+    const server = startManagedProcess(programs.postgres, args, options)
+    if (await waitUntilReady(server)) {
+      const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`
+      return { url, stop: () => server.stop() }
+    }
+    if (attempt < STARTS_MAX && PORT_TAKEN.test(server.tail())) continue
+    throw new Error(`PostgreSQL did not start: ${server.tail()}`)
+  }
 }
 
 /** Copies a package's programs to where the server's user can enter; Debian's need no copy. */
@@ -110,13 +120,15 @@ async function enterable(programs: Programs, dataDir: string): Promise<Programs>
   return { initdb: join(copy, 'bin/initdb'), postgres: join(copy, 'bin/postgres') }
 }
 
-async function waitUntilReady(server: ManagedProcess): Promise<void> {
+/** @returns false if the server has ended */
+async function waitUntilReady(server: ManagedProcess): Promise<boolean> {
   const ended = server.exited.then(() => true)
   while (!server.tail().includes(READY)) {
-    if (await Promise.race([ended, sleep(POLL_MS).then(() => false)])) {
-      throw new Error(`PostgreSQL did not start: ${server.tail()}`)
-    }
+    if (!(await Promise.race([ended, sleep(POLL_MS).then(() => false)]))) continue
+    await sleep(TAIL_MS)
+    return false
   }
+  return true
 }
 
 const exists = (path: string): Promise<boolean> =>
