@@ -9,6 +9,7 @@ import { migrate } from '../../../core/db/migrate.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
 import { ConfigError } from '../../../core/runtime/config-error.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../../core/db/migrations')
@@ -76,6 +77,14 @@ describe('the upgrade from a version without logins', () => {
     const refusal = await openLogins({ url: owner.href }).catch((error: Error) => error)
     expect(refusal).to.have.property('message').that.contains('processes of an older version')
     await old.end()
+    await eventually(async () => {
+      // The server ends a session shortly after its client has left.
+      const { rowCount } = await fresh.admin.query(
+        'SELECT FROM pg_stat_activity WHERE datname = $1 AND usename = $2',
+        [name, `${name}_owner`],
+      )
+      return rowCount === 0
+    })
     const { directUrl } = await openLogins({ url: owner.href })
     await start(directUrl, { options: '-c role=hub_jobs', createSchema: false })
     const { rows } = await fresh.admin.query<{ name: string }>(

@@ -28,7 +28,9 @@ describe('exclusive work', () => {
   const killHolder = () =>
     database.admin.query(
       `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
-       WHERE locktype = 'advisory' AND objid = hashtext('a')::bigint & 4294967295`,
+       WHERE locktype = 'advisory'
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+         AND objid = hashtext('a')::bigint & 4294967295`,
     )
 
   it('is possible again after the connection of its holder is lost', async () => {
