@@ -70,7 +70,8 @@ const OTHERS: readonly ((seq: number) => readonly string[])[] = [
   ],
 ]
 
-describe('the screen of new entries', () => {
+describe('the screen of new entries', function () {
+  this.timeout(100_000)
   let database: FreshDatabase
   let client: PoolClient
 
