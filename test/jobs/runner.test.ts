@@ -81,8 +81,7 @@ describe('the runner of jobs', () => {
     expect(await refused.catch((error: Error) => error.message)).to.equal('permission denied')
   })
 
-  it('runs the job of a process that died, long before its deadline', async function () {
-    this.timeout(120_000)
+  it('runs the job of a process that died, long before its deadline', async () => {
     const [first, second] = [await open(), await open()]
     const started = Promise.withResolvers<void>()
     const never = new Promise<never>(() => {})
@@ -103,8 +102,7 @@ describe('the runner of jobs', () => {
     expect(rows, 'the run that never ended').to.have.length(1)
   })
 
-  it('stops a run that another process has taken over, once it can know', async function () {
-    this.timeout(120_000)
+  it('stops a run that another process has taken over, once it can know', async () => {
     const [first, second] = [await open(), await open()]
     const started = Promise.withResolvers<void>()
     const stopped = Promise.withResolvers<void>()
@@ -123,8 +121,7 @@ describe('the runner of jobs', () => {
     await stopped.promise
   })
 
-  it('runs a job again soon that ended while the database was out of reach', async function () {
-    this.timeout(120_000)
+  it('runs a job again soon that ended while the database was out of reach', async () => {
     const { runner, die, revive } = await open()
     const [first, again] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let runs = 0

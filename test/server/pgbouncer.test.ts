@@ -21,8 +21,7 @@ const LOGIN = `
   ALTER ROLE ${USER} SET statement_timeout = '30s';
   ALTER ROLE ${USER} SET lock_timeout = '10s'`
 
-describe('a hub behind PgBouncer in transaction mode', function () {
-  this.timeout(60_000)
+describe('a hub behind PgBouncer in transaction mode', () => {
   realSockets()
   let database: FreshDatabase
   let bouncer: PgBouncer

@@ -26,8 +26,7 @@ import { TestWitness } from '../support/witness.ts'
 
 type Keys = Parameters<typeof verifyCallProof>[1]
 
-describe('the proof of a call', function () {
-  this.timeout(60_000)
+describe('the proof of a call', () => {
   const hub = useHub()
   const { customer } = usersOf(() => hub().url)
   let agent: TestAgent

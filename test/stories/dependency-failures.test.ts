@@ -28,8 +28,7 @@ const CELLS: readonly Cell[] = [
   ...Array.from({ length: SINGLE_CELLS }, single),
 ]
 
-describe(`dependencies that fail (DEPENDENCIES_SEED=${SEED})`, function () {
-  this.timeout(120_000)
+describe(`dependencies that fail (DEPENDENCIES_SEED=${SEED})`, () => {
   const fixture = testMatrix(CELLS, random.pick(Object.keys(SIGNERS) as SignerKind[]))
 
   it('name the chain to callers of external sellers if the node alone fails', async () => {

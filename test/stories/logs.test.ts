@@ -30,8 +30,7 @@ const gossip = defineService({
 
 const SECRET = 'a-metrics-token-of-a-test'
 
-describe('A102 the log of a whole story', function () {
-  this.timeout(60_000)
+describe('A102 the log of a whole story', () => {
   const hub = useHub({ plugins: [gossip], config: { metricsToken: SECRET, jobs: true } })
   /** Secrets by kind: everything that grants access or proves something. */
   const secrets = new Map<string, string>()

@@ -6,8 +6,7 @@ import { type Person, signIn } from '../support/person.ts'
 import { useMailHub } from '../support/suite.ts'
 import { flawed } from './failing-services.ts'
 
-describe('emails about low balances', function () {
-  this.timeout(60_000)
+describe('emails about low balances', () => {
   const { hub, mailbox } = useMailHub({ plugins: [flawed] })
 
   const path = '/v1/account/balance-mail'

@@ -17,8 +17,7 @@ const FAILURES = {
   'sends garbage': 'garbage',
 } as const
 
-describe('a name server that', function () {
-  this.timeout(60_000)
+describe('a name server that', () => {
   let names: Awaited<ReturnType<typeof openNameServer>>
   let second: Awaited<ReturnType<typeof openSecondHub>>
   let agent: TestAgent

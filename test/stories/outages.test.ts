@@ -23,8 +23,7 @@ const GUESTS = ['ada', 'bob', 'eve'].map((name) => `${name}@example.test`)
 /** Least failures of each outage. */
 const FAILURES = { database: REQUESTS, 'blockchain node': PAYMENTS, 'mail server': 1 }
 
-describe('A108 outages in the log of a hub', function () {
-  this.timeout(90_000)
+describe('A108 outages in the log of a hub', () => {
   realSockets()
   let database: FreshDatabase
   let proxy: Proxy

@@ -8,8 +8,7 @@ import { useHub } from '../support/suite.ts'
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
 
-describe('README.md', function () {
-  this.timeout(60_000)
+describe('README.md', () => {
   const hub = useHub()
   const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
   const blocks = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!)

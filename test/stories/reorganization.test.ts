@@ -16,8 +16,7 @@ describe('a payment lost in a chain reorganization', () => {
   const rpc = (method: string, ...params: unknown[]) =>
     callRpc(hub().sandbox!.rpcUrl, method, params)
 
-  it('is deducted from the remaining credits, and the rest is a loss', async function () {
-    this.timeout(60_000)
+  it('is deducted from the remaining credits, and the rest is a loss', async () => {
     const wallet = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, wallet.address, { usdc: AMOUNT })
     const ada = await hub().agent()
@@ -62,8 +61,7 @@ describe('a payment of a call lost in a chain reorganization', () => {
   const rpc = (method: string, ...params: unknown[]) =>
     callRpc(hub().sandbox!.rpcUrl, method, params)
 
-  it('is a loss of the platform', async function () {
-    this.timeout(60_000)
+  it('is a loss of the platform', async () => {
     const wallet = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, wallet.address, { usdc: AMOUNT })
     const snapshot = await rpc('evm_snapshot')

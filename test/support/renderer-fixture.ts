@@ -64,8 +64,7 @@ export function useRenderer(
   options: () => Promise<Partial<BrowserOptions>> = async () => ({}),
 ): () => RendererFixture {
   let reading: RendererFixture | undefined
-  before(async function () {
-    this.timeout(60_000) // unpacks Chromium on the first run
+  before(async () => {
     nock.restore()
     reading = await openRenderer(await options())
     await reading.renderer.render({ url: 'http://owner.test/plain', deadlineMs: 60_000 })

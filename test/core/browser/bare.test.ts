@@ -38,8 +38,6 @@ exec chroot "$root" "$node" "$child"
 `
 
 describe('a browser in a bare container', function () {
-  this.timeout(60_000)
-
   it('renders a page without fonts, libraries or room in /dev/shm', async function () {
     const tried = spawnSync('unshare', ['--mount', '--pid', '--fork', 'chroot', '/', 'true'])
     if (tried.status !== 0 || process.arch !== 'x64') {

@@ -10,9 +10,7 @@ import { HEAVY_BYTES } from '../../support/site/hostile.ts'
 
 const MIB = 1_048_576
 
-describe('a malicious page', function () {
-  this.timeout(60_000) // only a busy machine needs it
-
+describe('a malicious page', () => {
   const reading = useRenderer()
   const render = (path: string, more: Partial<RenderRequest> = {}) =>
     reading().renderer.render({ url: `http://owner.test${path}`, deadlineMs: 20_000, ...more })

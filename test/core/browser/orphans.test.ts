@@ -24,8 +24,7 @@ async function untilGone(pid: number): Promise<number> {
   return (await group.processes()).length
 }
 
-describe('a browser', function () {
-  this.timeout(60_000)
+describe('a browser', () => {
   realSockets()
 
   it('ends with the hub even if the hub is killed while a page runs endlessly', async () => {

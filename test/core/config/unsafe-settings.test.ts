@@ -282,8 +282,7 @@ describe('a configuration for real money', () => {
   })
 
   for (const command of ['serve', 'jobs', 'ledger', 'payments', 'listings', 'plugins', 'tenders']) {
-    it(`is obeyed by the command ${command}`, async function () {
-      this.timeout(30_000)
+    it(`is obeyed by the command ${command}`, async () => {
       const words = { ledger: 'balances', payments: 'status', listings: 'status', plugins: 'list' }
       const word = words[command as 'ledger'] ?? (command === 'tenders' ? 'status' : '')
       const args = ['server/main.ts', command, word].filter((each) => each !== '')

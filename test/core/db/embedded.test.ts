@@ -73,7 +73,6 @@ async function holdOpen(dataDir: string) {
 }
 
 describe('the embedded PostgreSQL', function () {
-  this.timeout(60_000)
   let dataDir: string
 
   before(async () => {

@@ -20,8 +20,7 @@ describe('a listener of a database channel', () => {
   })
   after(() => database.drop())
 
-  it('listens again within seconds after an outage, and reports the gap', async function () {
-    this.timeout(60_000)
+  it('listens again within seconds after an outage, and reports the gap', async () => {
     const url = new URL(database.url)
     const proxy = await FaultProxy.start(Number(url.port))
     url.port = String(proxy.port)
@@ -62,8 +61,7 @@ describe('a listener of a database channel', () => {
   })
 })
 
-describe('a listener of the workers of a cluster', function () {
-  this.timeout(60_000)
+describe('a listener of the workers of a cluster', () => {
   let database: FreshDatabase
   before(async () => {
     database = await freshDatabase(undefined, { empty: true })

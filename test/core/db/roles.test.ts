@@ -11,8 +11,7 @@ import { ConfigError } from '../../../core/runtime/config-error.ts'
 
 const PASSWORD = 'a-password-of-a-test'
 
-describe('the roles of a hub whose owner is no superuser', function () {
-  this.timeout(120_000)
+describe('the roles of a hub whose owner is no superuser', () => {
   let dataDir: string
   let server: EmbeddedServer
   let root: Pool

@@ -40,8 +40,7 @@ const UNSENT: Partial<PayoutDeps> = {
   settle: async () => ({ outcome: 'failed', reason: 'insufficient_funds' }) as never,
 }
 
-describe('invoices of commission', function () {
-  this.timeout(120_000)
+describe('invoices of commission', () => {
   let world: PayoutFixture
   let acme: Provider
   before(async () => {

@@ -101,8 +101,7 @@ function readXml(xml: string): ReadonlyMap<string, readonly string[]> {
   return texts
 }
 
-describe('an electronic invoice', function () {
-  this.timeout(120_000)
+describe('an electronic invoice', () => {
   const cents = (amount: string | undefined) => BigInt((amount ?? '0.00').replace('.', ''))
   const sum = (amounts: readonly string[] = []) =>
     amounts.reduce((total, amount) => total + cents(amount), 0n)

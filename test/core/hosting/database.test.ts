@@ -49,7 +49,6 @@ const FORBIDDEN = [
 ]
 
 describe('the database of an isolated plugin', function () {
-  this.timeout(60_000)
   let fresh: FreshDatabase
   before(async () => {
     fresh = await freshDatabase()

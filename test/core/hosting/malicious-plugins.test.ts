@@ -45,7 +45,6 @@ const DEADLY: typeof FAILURES = {
 }
 
 describe('malicious plugins', function () {
-  this.timeout(60_000)
   let sealed = false
   const hub = useHub(async () => {
     sealed = await blocksSockets(node)

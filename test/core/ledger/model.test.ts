@@ -23,8 +23,7 @@ import { type Command, executionOrder, Model } from './model.ts'
 const OPERATIONS_MIN = 10_000
 const seed = systemClock.now().getTime() % 2 ** 31
 
-describe('the ledger compared with a model', function () {
-  this.timeout(100_000)
+describe('the ledger compared with a model', () => {
   let database: FreshDatabase
   let ledger: Ledger
   let operations = 0

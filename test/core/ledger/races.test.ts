@@ -23,8 +23,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
  * fast-check decides the order in which statements of three processes reach the database, and which
  * responses are lost. Every order must end in a sound ledger that agrees with the responses.
  */
-describe('races for the same calls', function () {
-  this.timeout(100_000)
+describe('races for the same calls', () => {
   let database: FreshDatabase
   let payee: AccountRef
 

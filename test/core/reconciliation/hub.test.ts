@@ -5,8 +5,7 @@ import { reconcile } from '../../../core/reconciliation/reconcile.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 
-describe('the ledger of a running hub', function () {
-  this.timeout(60_000)
+describe('the ledger of a running hub', () => {
   const hub = useHub()
 
   it('agrees with the chain at all times, pending items included', async () => {

@@ -28,8 +28,7 @@ describe('the list of calls', () => {
   })
   after(() => database.drop())
 
-  it('leads through all calls of a filter, newest first, also of one time', async function () {
-    this.timeout(60_000)
+  it('leads through all calls of a filter, newest first, also of one time', async () => {
     const size = fc.integer({ min: 1, max: 9 })
     await fc.assert(
       fc.asyncProperty(payers, size, filter, async (calls, limit, searchedMax) => {

@@ -46,8 +46,7 @@ const call: fc.Arbitrary<Call> = fc.record({
   ms: fc.integer({ min: 0, max: 63 }), // exact
 })
 
-describe('call statistics', function () {
-  this.timeout(60_000)
+describe('call statistics', () => {
   let database: FreshDatabase
   before(async () => {
     database = await freshDatabase()

@@ -38,8 +38,7 @@ export function useOwner(more: NonNullable<Parameters<typeof startTestHub>[0]>['
   let sites: TestSites
   let owner: TestAgent
   let reader: TestAgent
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     nock.restore()
     sites = await openTestSites()
     const browser = { ...readConfig({}).browser, browsers: 1, home: BROWSER_HOME }

@@ -21,8 +21,7 @@ const numbersOf = (items: readonly Item[]) => items.map((item) => item.publicati
 describeReal('tenders: the feed and the brief over real notices', () => {
   let at: Awaited<ReturnType<typeof tendersDatabase>>
   let loaded: Awaited<ReturnType<typeof loadFolder>>
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     at = await tendersDatabase()
     loaded = await loadFolder(at.database, { now: () => TODAY }, fileURLToPath(DATA))
   })

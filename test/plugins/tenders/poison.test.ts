@@ -69,8 +69,7 @@ describe('tenders: a notice that fails', () => {
     await made.close()
   })
 
-  it('stops no other and is recorded, whichever function fails', async function () {
-    this.timeout(60_000)
+  it('stops no other and is recorded, whichever function fails', async () => {
     const { database } = made
     const store = openStore(database, clock)
     const failed: string[] = []
@@ -116,8 +115,7 @@ describe('tenders: a notice that fails', () => {
     expect(setAside).to.deep.equal([])
   })
 
-  it('is found by its constraint violation among 3,000 others', async function () {
-    this.timeout(60_000)
+  it('is found by its constraint violation among 3,000 others', async () => {
     const { database } = made
     const store = openStore(database, clock)
     await database.query(

@@ -18,8 +18,7 @@ const ENDPOINTS = ['/one', '/two'].map((path) => ({
   price_microdollars: 1_000,
 }))
 
-describe('before an imported API is sold', function () {
-  this.timeout(60_000)
+describe('before an imported API is sold', () => {
   const world = useUpstream()
   const { act, answers, call, draft, put, view } = world
   const activate = (slug: string, body: Body = {}) => act(slug, 'activate', body)

@@ -3,8 +3,7 @@ import { createAdmin } from '../../server/rest/finance/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { type Body, json, useUpstream } from './fixture.ts'
 
-describe('the display name of a provider', function () {
-  this.timeout(60_000)
+describe('the display name of a provider', () => {
   const admin = createAdmin()
   const listing = { approval: true, noticeDays: 7, sealingKeys: [] as never }
   const world = useUpstream({ config: { listing, admins: [admin.wallet] } })

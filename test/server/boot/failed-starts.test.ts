@@ -69,8 +69,7 @@ const DEPENDENCIES: Readonly<Record<string, Dependency>> = {
   },
 }
 
-describe('a hub with real money at its start', function () {
-  this.timeout(60_000)
+describe('a hub with real money at its start', () => {
   realSockets()
   let database: FreshDatabase
   let dataDir: string

@@ -7,8 +7,7 @@ import { eventually } from '../../support/eventually.ts'
 
 const PROGRAM = join(import.meta.dirname, 'early-process.ts')
 
-describe('a primary process whose workers need nothing of it', function () {
-  this.timeout(60_000)
+describe('a primary process whose workers need nothing of it', () => {
   let child: ChildProcess
   let printed: string
   before(() => nock.restore())

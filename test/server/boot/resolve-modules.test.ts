@@ -57,9 +57,7 @@ const FILES: Readonly<Record<string, string>> = {
   'no-builtin.js': "export { default } from 'node:nothing'",
 }
 
-describe('resolving modules faster', function () {
-  this.timeout(120_000)
-
+describe('resolving modules faster', () => {
   it('finds what Node.js finds for every import of the hub', async () => {
     const [plain, faster] = await importBoth([HUB])
     expect(plain.resolved).to.have.length.above(1_000)

@@ -8,8 +8,7 @@ import { MAIN, usersOf } from './hub.ts'
 
 const EVENT = { jsonrpc: '2.0', method: 'notifications/progress', params: { progress: 1 } }
 
-describe('hub mcp', function () {
-  this.timeout(60_000)
+describe('hub mcp', () => {
   const server = createServer()
   const url = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const { user } = usersOf(url)

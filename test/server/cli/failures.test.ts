@@ -11,8 +11,7 @@ import { configOf, usersOf } from './hub.ts'
 
 const SAY = ['-d', '{"words":"hello"}'] as const
 
-describe('hub, on failure,', function () {
-  this.timeout(60_000)
+describe('hub, on failure,', () => {
   const hub = useHub()
   const { user, customer } = usersOf(() => hub().url)
 

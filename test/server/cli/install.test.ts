@@ -8,8 +8,7 @@ import { User } from './hub.ts'
 
 const ENV = { HUB_API_KEY: '', HUB_BASE_URL: 'http://127.0.0.1:8402' }
 
-describe('hub install', function () {
-  this.timeout(60_000)
+describe('hub install', () => {
   const users: User[] = []
   /** Creates a user with a key for a hub that does not run; installing needs none. */
   const user = (env: Readonly<Record<string, string>> = {}): User => {

@@ -57,7 +57,6 @@ function findEntry(value: unknown): Entry | undefined {
 }
 
 describe('what hub install writes', function () {
-  this.timeout(60_000)
   const hub = useHub()
   let ada: User
 

@@ -31,8 +31,7 @@ async function toolsOf(command: string, args: readonly string[], home: string): 
   return answer.result.tools.length
 }
 
-describe('the command that hub install writes', function () {
-  this.timeout(90_000)
+describe('the command that hub install writes', () => {
   const hub = useHub()
   const { user } = usersOf(() => hub().url)
   const entries = async (who: User): Promise<readonly Printed[]> => {

@@ -71,8 +71,7 @@ async function installed(home: string): Promise<string> {
   return folder
 }
 
-describe('the package built by npm pack', function () {
-  this.timeout(60_000)
+describe('the package built by npm pack', () => {
   const hub = useHub()
   const home = mkdtempSync(join(tmpdir(), 'agenthub-pack-'))
   const user = join(home, 'user')

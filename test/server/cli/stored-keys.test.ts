@@ -15,8 +15,7 @@ interface Listed {
 const list = async (user: User): Promise<readonly Listed[]> =>
   (await user.json('keys', 'list'))['data'] as readonly Listed[]
 
-describe('hub, with stored keys,', function () {
-  this.timeout(60_000)
+describe('hub, with stored keys,', () => {
   const hub = useHub()
   const { user, customer } = usersOf(() => hub().url)
 

@@ -9,7 +9,6 @@ import { configOf, type User, usersOf } from './hub.ts'
 const SAY = ['-d', '{"words":"hello"}'] as const
 
 describe('hub', function () {
-  this.timeout(60_000)
   const hub = useHub()
   const { user, customer } = usersOf(() => hub().url)
 

@@ -6,8 +6,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 
 describe('npm run demo', () => {
-  it('plays the whole story, balances its ledger and exits', async function () {
-    this.timeout(120_000)
+  it('plays the whole story, balances its ledger and exits', async () => {
     const home = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
     try {
       const run = promisify(execFile)(process.execPath, ['server/main.ts', 'demo', '--json'], {

@@ -25,8 +25,7 @@ const MIB = 1_048_576
 const PROXIES: Readonly<Record<string, StartProxy>> = { nginx: startNginx, caddy: startCaddy }
 
 for (const [program, start] of Object.entries(PROXIES)) {
-  describe(`${program} with the configuration of the kit`, function () {
-    this.timeout(60_000)
+  describe(`${program} with the configuration of the kit`, () => {
     const source = new Source()
     const hub = useHub(async () => {
       await source.open()

@@ -64,8 +64,7 @@ const PARENT = 'b7ad6b7169203331'
 const SCRAPE = 'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3'
 const STEPS = ['authenticate', 'limit', 'quote', 'fund', 'handle', 'settle', 'respond']
 
-describe('telemetry', function () {
-  this.timeout(60_000)
+describe('telemetry', () => {
   realSockets()
   const spans: Span[] = []
   const records: LogRecord[] = []

@@ -30,8 +30,7 @@ interface Operation {
   readonly query: readonly string[]
 }
 
-describe('the advice of a problem', function () {
-  this.timeout(60_000)
+describe('the advice of a problem', () => {
   const hub = useHub()
   let ada: TestAgent
   let operations: readonly Operation[]

@@ -8,8 +8,7 @@ import { useHub } from '../../support/suite.ts'
 describe('a page of another site', () => {
   const hub = useHub()
 
-  it('can read the cost and the offer of a call', async function () {
-    this.timeout(60_000)
+  it('can read the cost and the offer of a call', async () => {
     const { apiKey, keyId } = await hub().agent()
     await hub().credit(keyId, usd('1'))
     const site = createServer((_, response) => response.end('elsewhere')).listen(0, '127.0.0.1')

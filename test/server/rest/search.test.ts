@@ -49,8 +49,7 @@ describe('POST /v1/search', () => {
   let url: string
   let answer: RequestListener = knowing
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     nock.restore()
     engine = createServer((request, response) => answer(request, response))
     const port = await listenOnLoopback(engine)

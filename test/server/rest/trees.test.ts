@@ -14,8 +14,7 @@ import { useHub } from '../../support/suite.ts'
 
 const bytes = (text: unknown): Buffer => Buffer.from(String(text), 'base64')
 
-describe('the served Merkle trees', function () {
-  this.timeout(60_000)
+describe('the served Merkle trees', () => {
   const hub = useHub()
   const get = (path: string) => fetch(`${hub().url}/v1/ledger/trees/${path}`)
   const json = (path: string) => ask(hub().url, `/v1/ledger/trees/${path}`)

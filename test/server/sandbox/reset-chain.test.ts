@@ -29,8 +29,7 @@ import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 type Agent = Awaited<ReturnType<HubClient['register']>>
 
-describe('a sandbox whose chain and ledger do not belong together', function () {
-  this.timeout(120_000)
+describe('a sandbox whose chain and ledger do not belong together', () => {
   realSockets()
   let database: FreshDatabase
   let dataDir: string

@@ -12,8 +12,7 @@ const CALLS = ['/flawed/works', '/gift/try', '/flawed/throws', '/flawed/works']
 /** Sub-keys of a busy account. */
 const KEYS = 6_000
 
-describe('the call log of an account', function () {
-  this.timeout(60_000)
+describe('the call log of an account', () => {
   const hub = useHub({ plugins: [flawed, gift], config: { jobs: true } })
   let person: Person
   let keyId: string

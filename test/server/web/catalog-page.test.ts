@@ -4,8 +4,7 @@ import { browse } from '../../../core/catalog/search/browse.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
-describe('the catalog and the status page', function () {
-  this.timeout(120_000)
+describe('the catalog and the status page', () => {
   const hub = useHub()
   before(() => hub().database.admin.query(PLANT_LISTINGS))
   const open = async (path: string) => {

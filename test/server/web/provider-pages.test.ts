@@ -6,8 +6,7 @@ import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { signInByOutbox } from './account-fixture.ts'
 
-describe('earnings on the pages of a provider', function () {
-  this.timeout(60_000)
+describe('earnings on the pages of a provider', () => {
   const hub = useHub({ config: { jobs: true } })
   const dayBack = (days: number) => dayName(daysBefore(systemClock.now(), days))
   let person: Person

@@ -53,8 +53,7 @@ describe('files of the site', () => {
     expect(topup.text).to.not.include('canonical')
   })
 
-  it('include the command line that the pages start', async function () {
-    this.timeout(60_000)
+  it('include the command line that the pages start', async () => {
     const { text } = await ask(hub().url, '/', { headers: { accept: 'text/html' } })
     const [, address = ''] = /npx (http\S+\.tgz) register/.exec(text) ?? []
     const { body } = await request(address)

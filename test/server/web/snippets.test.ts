@@ -58,7 +58,6 @@ describe('snippets on pages', () => {
   } as const
   for (const [what, [page, answer]] of Object.entries(PAGES)) {
     it(`call ${what} in each of five ways`, async function () {
-      this.timeout(60_000)
       const programs = ['curl', 'python3'].map((program) => run(program, ['--version']))
       const isMissing = await Promise.all(programs).then(
         () => false,

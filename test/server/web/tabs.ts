@@ -57,8 +57,7 @@ export interface TabOptions {
 export function useTabs(url: () => string) {
   let browser: Browser
   let networks = 0 // rate limits count visitors by network: each tab gets its own
-  before(async function () {
-    this.timeout(120_000)
+  before(async () => {
     browser = await openBrowser()
   })
   after(() => browser.close()) // before the hub, which waits for its connections

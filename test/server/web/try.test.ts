@@ -44,8 +44,7 @@ const freeService = () =>
     },
   })
 
-describe('the page that calls an endpoint', function () {
-  this.timeout(120_000) // starting the browser takes time
+describe('the page that calls an endpoint', () => {
   const hub = useHub({ config: { proxies: 1, jobs: true }, plugins: [freeService] })
   const tabs = useTabs(() => hub().url)
 

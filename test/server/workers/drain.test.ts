@@ -45,8 +45,7 @@ const wasWhole = (stream: Readable): Promise<boolean> =>
     () => false,
   )
 
-describe('A075 SIGTERM to two processes at work', function () {
-  this.timeout(120_000)
+describe('A075 SIGTERM to two processes at work', () => {
   let hub: ProcessHub
   before(async () => {
     hub = await ProcessHub.start({ HUB_WORKERS: '2', HUB_DRAIN_DELAY: '0.5' })
@@ -88,8 +87,7 @@ describe('A075 SIGTERM to two processes at work', function () {
   })
 })
 
-describe('A076 what hangs beyond the time that SIGTERM leaves', function () {
-  this.timeout(120_000)
+describe('A076 what hangs beyond the time that SIGTERM leaves', () => {
   let hub: ProcessHub
   afterEach(() => hub?.close())
 

@@ -28,8 +28,7 @@ const atOnce = (count: number, one: (i: number) => Promise<Answer>): Promise<Ans
 const pidsOf = (answers: readonly Answer[]) =>
   new Set(answers.flatMap(({ json }) => (json['pid'] === undefined ? [] : [json['pid']])))
 
-describe('limits over two processes', function () {
-  this.timeout(120_000)
+describe('limits over two processes', () => {
   let hub: ProcessHub
   before(async () => {
     hub = await ProcessHub.start({ HUB_WORKERS: '2' })
@@ -186,8 +185,7 @@ describe('limits over two processes', function () {
   })
 })
 
-describe('limits over two processes that count in Redis', function () {
-  this.timeout(120_000)
+describe('limits over two processes that count in Redis', () => {
   let redis: RedisServer
   let hub: ProcessHub
   before(async function () {

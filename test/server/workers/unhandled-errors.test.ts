@@ -21,8 +21,7 @@ const errorsLogged = ({ logged }: ProcessHub): readonly Record<string, unknown>[
     .filter((line) => line.includes('an error was not handled'))
     .map((line) => JSON.parse(line))
 
-describe('an error that no code handles', function () {
-  this.timeout(120_000)
+describe('an error that no code handles', () => {
   let hub: ProcessHub
   const running: ProcessHub[] = []
   afterEach(async () => {

@@ -50,8 +50,7 @@ async function untilOver(send: () => Promise<ApiResponse>): Promise<ApiResponse>
 }
 
 /** Kills the hub between signing and the seller's response. */
-describe('A092 a hub that is killed while sellers have its signatures', function () {
-  this.timeout(120_000)
+describe('A092 a hub that is killed while sellers have its signatures', () => {
   realSockets()
   let sellers: Sellers
   let mpp: MppSeller

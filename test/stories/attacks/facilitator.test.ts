@@ -19,8 +19,7 @@ const CREDITS = { path: '/v1/credits/purchase', body: { amount_microdollars: Num
 const CALL = { path: '/proxy/echo/say', body: { words: 'hi' } }
 
 /** All cases run concurrently, because the hub searches the chain for seconds in each. */
-describe('a facilitator that fails or lies', function () {
-  this.timeout(60_000)
+describe('a facilitator that fails or lies', () => {
   realSockets()
   let untrusted: UntrustedFacilitator
   const purchases = new Map<string, readonly [Buyer, ApiResponse]>()

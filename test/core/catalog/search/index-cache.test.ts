@@ -24,8 +24,7 @@ const newcomer = (pool: Pool): Reader => ({ query: pool.query.bind(pool) }) as u
 const seek = async (reader: Reader, order: Omit<SearchRequest, 'limit'>) =>
   (await search(reader, systemClock, { limit: 100, ...order })).hits
 
-describe('the index cache of a process', function () {
-  this.timeout(60_000)
+describe('the index cache of a process', () => {
   let database: FreshDatabase
   /** Each pool has its own cache, as each process does. */
   let pools: Pool[]

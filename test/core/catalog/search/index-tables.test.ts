@@ -13,8 +13,7 @@ import { sampleOf } from '../samples.ts'
 const { catalog } = readRelevance()
 const DAY_MS = 86_400_000
 
-describe('the search index', function () {
-  this.timeout(60_000)
+describe('the search index', () => {
   let database: FreshDatabase
   beforeEach(async () => {
     database = await freshDatabase()

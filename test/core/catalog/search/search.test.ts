@@ -35,8 +35,7 @@ const UNANSWERABLE = [
   'tattoo ideas',
 ]
 
-describe('search over the sample catalog', function () {
-  this.timeout(60_000)
+describe('search over the sample catalog', () => {
   let database: FreshDatabase
   before(async () => {
     database = await freshDatabase()

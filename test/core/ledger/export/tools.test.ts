@@ -194,8 +194,7 @@ describe('the accounting tools', function () {
 
 const plainDecimal = (amount: string): string => Number(amount).toFixed(decimalsOf('ETH'))
 
-describe('a manipulated export', function () {
-  this.timeout(60_000)
+describe('a manipulated export', () => {
   let database: FreshDatabase
   let folder: string
 

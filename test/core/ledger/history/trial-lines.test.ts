@@ -52,8 +52,7 @@ function sumsOf(lines: readonly TrialLine[]): Record<string, { debits: bigint; c
   return sums
 }
 
-describe('the lines of a trial balance', function () {
-  this.timeout(60_000)
+describe('the lines of a trial balance', () => {
   let database: FreshDatabase
   let ledger: Ledger
   let midnights: Date[]

@@ -8,8 +8,7 @@ import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { postRandomEntries } from '../history/random-ledger.ts'
 import { NaiveTree } from './naive.ts'
 
-describe('a tree whose shared tiles stay in memory', function () {
-  this.timeout(60_000)
+describe('a tree whose shared tiles stay in memory', () => {
   let database: FreshDatabase
   before(async () => {
     database = await freshDatabase()

@@ -21,8 +21,7 @@ import { NaiveTree } from './naive.ts'
 
 const TREE = 'the Merkle tree is that of the journal, with the signed roots'
 
-describe('the tree of checkpoints', function () {
-  this.timeout(60_000)
+describe('the tree of checkpoints', () => {
   const key = newSigner()
   let database: FreshDatabase
   let dataDir: string

@@ -22,8 +22,7 @@ import { postRandomEntries } from '../history/random-ledger.ts'
 import { newSigner } from '../verify/tampering.ts'
 import { NaiveTree } from './naive.ts'
 
-describe('the published Merkle trees', function () {
-  this.timeout(60_000)
+describe('the published Merkle trees', () => {
   const key = newSigner()
   let database: FreshDatabase
   let folder: string

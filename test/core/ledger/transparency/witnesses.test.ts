@@ -23,8 +23,7 @@ import { TestWitness } from '../../../support/witness.ts'
 import { postRandomEntries } from '../history/random-ledger.ts'
 import { broken, newSigner, pinned } from '../verify/tampering.ts'
 
-describe('witnesses', function () {
-  this.timeout(60_000)
+describe('witnesses', () => {
   const key = newSigner()
   const lines: string[] = []
   /** Each has outages of its own. */

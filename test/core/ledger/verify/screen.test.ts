@@ -70,8 +70,7 @@ const OTHERS: readonly ((seq: number) => readonly string[])[] = [
   ],
 ]
 
-describe('the screen of new entries', function () {
-  this.timeout(100_000)
+describe('the screen of new entries', () => {
   let database: FreshDatabase
   let client: PoolClient
 

@@ -4,8 +4,7 @@ import { judgeRound, owedProviders, payWithKills } from './kill-round.ts'
 const PROVIDERS = 20
 
 /** A small version of test/faults/payouts.test.ts, which pays a thousand. */
-describe('payouts by two killed workers', function () {
-  this.timeout(60_000)
+describe('payouts by two killed workers', () => {
   let world: PayoutFixture
   before(async () => {
     world = await startPayoutFixture()

@@ -8,8 +8,7 @@ import { type PayoutFixture, type Provider, startPayoutFixture } from './fixture
 
 const EARNED = 5_000_000n
 
-describe('outgoing payments after the restore of a backup', function () {
-  this.timeout(60_000)
+describe('outgoing payments after the restore of a backup', () => {
   let fixture: PayoutFixture
   let provider: Provider
   let name: string

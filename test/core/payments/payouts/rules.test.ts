@@ -20,8 +20,7 @@ const USD = 1_000_000n
 const SOURCE = { via: null, requestId: null, network: null }
 const APPROVER = { name: 'ann@house.example', role: 'finance', ...SOURCE } as const
 
-describe('the rules of payouts', function () {
-  this.timeout(60_000)
+describe('the rules of payouts', () => {
   let world: PayoutFixture
   before(async () => {
     world = await startPayoutFixture({ opening: 1_000n * USD })

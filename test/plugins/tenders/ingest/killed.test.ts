@@ -25,8 +25,7 @@ function issue() {
 }
 
 describe('ingestion that is killed', () => {
-  it('loses and duplicates nothing, and shows a day only when complete', async function () {
-    this.timeout(120_000)
+  it('loses and duplicates nothing, and shows a day only when complete', async () => {
     const day = issue()
     const whole = await packageOf(day)
     // Kills the process at the n-th request of a run, or its n-th notice page.
