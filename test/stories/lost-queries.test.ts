@@ -165,7 +165,7 @@ describe('a database connection that is lost at any statement of', () => {
       expect(last.status, `${at} ${last.text}`).to.be.oneOf([202, 409, 503])
       await sleep(POLL_MS)
       return false
-    }, 20_000).catch((cause: Error) => {
+    }, 60_000).catch((cause: Error) => {
       throw new Error(`${at}: ${last?.text}`, { cause })
     })
   }
